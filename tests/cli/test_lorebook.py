@@ -296,3 +296,11 @@ def test_a_book_is_shown_with_secondary_keys_place_and_order(desk: Desk) -> None
     desk.run("lorebook", "import", "Coast", "more.json")
     said = desk.run("lorebook", "show", "Coast", "more")
     assert "  none of storm, rain  depth 3     77  " in said
+
+
+def test_keys_between_commas_are_keys_of_their_own_and_an_entry_goes_by_its_name(desk: Desk) -> None:
+    desk.run("lorebook", "new", "Coast", "Harbour")
+    desk.run("lorebook", "add", "Coast", "Harbour", "key=Mara,Venn", "content=A pilot.", "comment=Pilot")
+    desk.run("lorebook", "edit", "Coast", "Harbour", "Pilot", "keysecondary=/a,b/i, c")
+    entry = json.loads(desk.run("lorebook", "show", "Coast", "Harbour", "--json"))["entries"][0]
+    assert (entry["key"], entry["keysecondary"]) == (["Mara", "Venn"], ["/a,b/i", "c"])

@@ -238,7 +238,7 @@ def check_result(result: Result) -> None:
 
 _WHAT_TO_DO = re.compile(
     r"\b(add|ask|check|choose|delete|did you mean|give|it has|keep|leave|load|merge|move|name|narrow|open|raise|remove"
-    r"|rename|select|send|shorten|switch|there are|try|use|must|may|belongs)\b",
+    r"|rename|select|send|shorten|switch|the nearest|there are|try|use|must|may|belongs|write)\b",
     re.IGNORECASE,
 )
 

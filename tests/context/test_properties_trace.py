@@ -138,7 +138,11 @@ def test_a_duplicate_shares_its_text_or_its_source_with_something_that_is_in(fra
     verdicts = list(result.trace)
     inside = [verdict for verdict in verdicts if verdict.included]
     for verdict in verdicts:
-        if verdict.reason is Reason.DUPLICATE and verdict.layer in (Layer.RETRIEVED, Layer.SETTINGS, Layer.RULES):
+        if verdict.reason in (Reason.DUPLICATE, Reason.SAME_SOURCE) and verdict.layer in (
+            Layer.RETRIEVED,
+            Layer.SETTINGS,
+            Layer.RULES,
+        ):
             assert any(
                 twin.layer is verdict.layer
                 and (twin.text.strip() == verdict.text.strip() or twin.source == verdict.source)

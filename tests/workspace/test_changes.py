@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
+from fabula.conversation import edits
+from fabula.conversation.history import record_message
+from fabula.conversation.model import Message
 from fabula.core.errors import Code, FabulaError
 from fabula.store.schema import all_tables, table_info
 from fabula.store.store import LOCAL_USER, Store
+from fabula.store.tables import undo_steps
 from fabula.workspace import deleted_projects
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.read_only import read_view
@@ -344,3 +348,52 @@ def test_undoing_a_rename_counts_the_places_that_it_does_not_show(workspace: Wor
     step = workspace.undo().step
     assert len(step.details) == 3
     assert step.more > 10
+
+
+def talk(tmp_path: Path) -> tuple[Workspace, ProjectHandle]:
+    workspace = Workspace.open(tmp_path / "data")
+    project = workspace.create_project("Chat")
+    project.participants.add("Ann", namespace="user")
+    return workspace, project
+
+
+def test_starting_a_conversation_is_a_step_of_its_own(tmp_path: Path) -> None:
+    workspace, project = talk(tmp_path)
+    with workspace:
+        project.conversations.start(["Ann"], title="Evening")
+        assert str(workspace.undo().step.label) == "new conversation: Evening"
+        assert project.conversations.list_all() == []
+        workspace.redo()
+        assert [one.record.title for one in project.conversations.list_all()] == ["Evening"]
+
+
+def test_what_was_said_is_not_jumped_over_by_undo(tmp_path: Path) -> None:
+    workspace, project = talk(tmp_path)
+    with workspace:
+        project.conversations.start(["Ann"], title="Evening")
+        project.conversations.record("Evening", "Hello.", speaker="Ann")
+        with pytest.raises(FabulaError) as caught:
+            workspace.undo()
+        assert caught.value.code is Code.STORE_CONFLICT
+        assert "Evening" in caught.value.sentence
+        assert len(project.conversations.read_page("Evening").messages) == 1
+
+
+def test_a_participant_who_has_spoken_and_a_project_with_conversations_are_not_taken_back(tmp_path: Path) -> None:
+    workspace, project = talk(tmp_path)
+    with workspace:
+        with workspace.store.write(project=project.id) as tx:  # as an import does, without a step
+            ann = project.participants.get("Ann").id
+            conversation = edits.start_conversation(tx, participants=[ann], title="Evening")
+            record_message(tx, conversation, Message(id="", role="user", content="Hello.", speaker=ann))
+        with pytest.raises(FabulaError) as caught:
+            workspace.undo()
+        assert caught.value.code is Code.STORE_CONFLICT
+        assert "Ann" in caught.value.sentence
+        with workspace.store.write(project=project.id) as tx:
+            tx.delete_rows(undo_steps, undo_steps.c.number > 1)
+        with pytest.raises(FabulaError) as caught:
+            workspace.undo()
+        assert caught.value.code is Code.STORE_CONFLICT
+        assert "a conversation since" in caught.value.sentence
+        assert workspace.projects()

@@ -27,12 +27,12 @@ def coast(store: Store) -> ProjectHandle:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("document_id", 1),
+        ("document_id", 1.5),
         ("additional_input", None),
         ("cursor", "start"),
         ("window", 1.5),
         ("session", {"day": 1}),
-        ("include", (1,)),
+        ("include", (None,)),
         ("attachments", ("picture.png",)),
         ("preset", "mine"),
     ],
@@ -57,3 +57,8 @@ def test_a_request_made_by_hand_is_refused_where_it_names_what_there_is_not(coas
 def test_a_request_made_by_hand_may_call_things_by_their_names(coast: ProjectHandle) -> None:
     result = coast.assemble(replace(coast.request(), document_id="Supper"))
     assert "They ate." in result.prompt
+
+
+def test_a_number_stands_for_a_chapter_in_a_request(coast: ProjectHandle) -> None:
+    number: Any = 1
+    assert coast.request(document_id=number).document_id == "ch-1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from fabula.workspace.schemas.lorebooks import LorebookInfo, LoreVerdictInfo
 
 BOOK = Annotated[str, Argument(help="A lorebook of the project, by its name, number or id.")]
-ENTRY = Annotated[int, Argument(help="The number of an entry: `fabula lorebook show` lists them.")]
+ENTRY = Annotated[str, Argument(help="An entry by its number or name: `fabula lorebook show` lists them.")]
 FIELDS = Annotated[
     list[str],
     Argument(help='FIELD=VALUE by the names of world info: order=20, key=Mara, key=["Mara","Tom"], order=null.'),
@@ -376,6 +377,11 @@ def _describe_limits(entry: LoreEntry, names: Mapping[str, Sentence | str]) -> s
     return translate("; ").join(parts)
 
 
+def _split_keys(value: str) -> list[str]:
+    """Split keys at commas as SillyTavern does; the commas of a pattern between slashes belong to it."""
+    return [key.strip() for key in re.findall(r"/(?:\\.|[^/\\])+/[a-z]*|[^,]+", value) if key.strip()]
+
+
 def _parse_fields(fields: Iterable[str]) -> dict[str, Any]:
     """Parse FIELD=VALUE; texts are taken as they are, everything else is JSON where it can be."""
     import msgspec
@@ -390,7 +396,7 @@ def _parse_fields(fields: Iterable[str]) -> dict[str, Any]:
         try:
             values[name] = value if name in _TEXTS and value != "null" else msgspec.json.decode(value)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            values[name] = [value] if name in _KEYS else value
+            values[name] = _split_keys(value) if name in _KEYS else value
     return values
 
 

@@ -151,9 +151,11 @@ def _drop_duplicates(candidates: Candidates, names: Sequence[str], rank: Callabl
         kept: set[int] = set()  # by index, because one fragment may have been offered twice
         for index in sorted(range(len(section)), key=lambda index: rank(section[index])):
             piece = section[index]
-            twin = by_text.get(piece.text) or by_source.get(piece.fragment.source)
+            twin, reason = by_text.get(piece.text), Reason.DUPLICATE
+            if twin is None:
+                twin, reason = by_source.get(piece.fragment.source), Reason.SAME_SOURCE
             if twin is not None:
-                candidates.drop(piece.fragment, Reason.DUPLICATE, piece.tokens, name_fragment(twin.fragment))
+                candidates.drop(piece.fragment, reason, piece.tokens, name_fragment(twin.fragment))
                 continue
             kept.add(index)
             by_text[piece.text] = piece

@@ -21,8 +21,8 @@ from fabula.context.gather import Gatherer, Source, SourceGroup
 from fabula.context.measure import Measure
 from fabula.context.options import AssemblyOptions
 from fabula.context.phrases import Phrases, load_phrases
-from fabula.context.recipes import NOVEL, RECIPES, Recipe, UserProfile, complete_preset
-from fabula.context.request import Request
+from fabula.context.recipes import NOVEL, RECIPES, CompletePreset, Preset, Recipe, UserProfile, complete_preset
+from fabula.context.request import Request, validate_request
 from fabula.context.result import Result
 from fabula.context.vantage import resolve_vantage
 from fabula.core.errors import Code, FabulaError
@@ -42,6 +42,7 @@ from fabula.text.tokens.tokenizer import (
 log = logging.getLogger("fabula.context")
 
 _MAX_MEASURES = 8  # models and languages whose counts are kept
+_MAX_PRESETS = 64  # that are kept completed
 
 
 class EngineSettings(Struct, frozen=True, kw_only=True):
@@ -67,7 +68,9 @@ class Engine:
         tokenizer_for: Callable[[Model], Tokenizer] = Model.tokenizer,
         model_for: Callable[..., Model] = find_model,
     ) -> None:
-        self._sources = {source.name: source for source in sources}
+        if not isinstance(settings, EngineSettings):
+            raise FabulaError(Code.REQUEST_INVALID, message("The settings of an engine must be an `EngineSettings`."))
+        self._sources = _name_sources(sources)
         self._settings = settings
         self._recipes = recipes
         self._recipe_sources = {recipe.sources: self._find_sources(recipe) for recipe in recipes.values()}
@@ -77,6 +80,7 @@ class Engine:
         self._gatherer = Gatherer(settings.limits)
         self._admission = AdmissionQueue(settings.limits.at_once, settings.limits.waiting)
         self._measures: dict[tuple[str, int | None, str | None, Language], Measure] = {}
+        self._presets: dict[tuple[int, int, str], tuple[Preset, Preset, CompletePreset]] = {}
 
     def assemble(
         self,
@@ -86,7 +90,11 @@ class Engine:
         fragments: Iterable[Fragment] = (),
         continuity: Continuity = NO_CONTINUITY,
     ) -> Result:
-        """Assemble one prompt. `fragments` are candidates beside what the sources offer."""
+        """Assemble one prompt. `fragments` are candidates beside what the sources offer.
+
+        The `source` of a fragment is its identity: of retrieved fragments with the same one, the best is used.
+        """
+        request = validate_request(request)
         with self._admission.admit(f"{request.project_id}\x1f{request.conversation_id or request.document_id}"):
             return self._assemble(request, view, list(fragments), continuity, dry_run=False)
 
@@ -99,6 +107,7 @@ class Engine:
         continuity: Continuity = NO_CONTINUITY,
     ) -> Result:
         """A dry run (ctx-9): its trace also says what was never offered, and the continuity stays as it was."""
+        request = validate_request(request)
         if not (self._settings.debug and request.principal.may_inspect):
             raise FabulaError(
                 Code.INSPECT_FORBIDDEN,
@@ -119,6 +128,7 @@ class Engine:
         dry_run: bool,
     ) -> Result:
         view = _check_view(request, view)
+        _check_material(fragments, continuity)
         recipe, limits = self._find_recipe(request.recipe), self._settings.limits
         options = view.snapshot(AssemblyOptions)
         if options is not None:
@@ -131,7 +141,7 @@ class Engine:
             request=request,
             view=view,
             recipe=recipe,
-            preset=complete_preset(request.preset or recipe.preset, recipe.preset, view.snapshot(UserProfile)),
+            preset=self._complete_preset(request.preset or recipe.preset, recipe.preset, view.snapshot(UserProfile)),
             fragments=fragments,
             before=continue_from(
                 continuity,
@@ -151,6 +161,18 @@ class Engine:
             log.warning("%s", failure)
             fallback = Measure(ByteTokenizer(), measure.phrases, measure.model)
             return assembly.run(fallback, BudgetProfile(), warnings)
+
+    def _complete_preset(self, preset: Preset, skeleton: Preset, profile: UserProfile | None) -> CompletePreset:
+        """The preset with every anchor of its recipe. It comes again with each request, and is checked once."""
+        key = (id(preset), id(skeleton), profile.text if profile is not None else "")
+        known = self._presets.get(key)
+        if known is not None and known[0] is preset and known[1] is skeleton:
+            return known[2]
+        complete = complete_preset(preset, skeleton, profile)
+        if len(self._presets) >= _MAX_PRESETS:
+            self._presets.clear()
+        self._presets[key] = (preset, skeleton, complete)
+        return complete
 
     def _find_recipe(self, name: str) -> Recipe:
         recipe = self._recipes.get(name or NOVEL.name)
@@ -237,12 +259,44 @@ def _check_profile(profile: BudgetProfile, phrases: Phrases, warnings: list[str]
     return profile
 
 
+def _name_sources(sources: Iterable[Source]) -> dict[str, Source]:
+    """The sources by their names; two of one name are refused, since a recipe could not tell them apart."""
+    named: dict[str, Source] = {}
+    for source in sources:
+        if source.name in named:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("Two sources are called {name!r}. Give each a name of its own.", name=source.name),
+            )
+        named[source.name] = source
+    return named
+
+
+def _check_material(fragments: Sequence[Fragment], continuity: Continuity) -> None:
+    """Refuse what is no fragment, or no continuity, as a program without type checks may hand it over."""
+    for kind in set(map(type, fragments)):
+        if not issubclass(kind, Fragment):
+            raise FabulaError(
+                Code.FRAGMENT_INVALID,
+                message("Fragments must be made as `Fragment`; a {kind} is none.", kind=kind.__name__),
+            )
+    if not isinstance(continuity, Continuity):
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            message("The continuity must be a `Continuity`, not a {kind}.", kind=type(continuity).__name__),
+        )
+
+
 def _check_view(request: Request, view: View | None) -> View:
     """The view of the request's project; an empty one where none is given."""
     if not request.project_id:
         raise FabulaError(Code.REQUEST_INVALID, message("A request must name its project."))
     if view is None:
         return View(Project(id=request.project_id))
+    if not isinstance(view, View):
+        raise FabulaError(
+            Code.REQUEST_INVALID, message("The view must be a `View`, not a {kind}.", kind=type(view).__name__)
+        )
     if view.project.id != request.project_id:
         log.error("security: a request for project %s met a view of %s", request.project_id, view.project.id)
         raise FabulaError(

@@ -189,7 +189,8 @@ class Gatherer:
                 if isinstance(error, FabulaError) and error.code in _REFUSALS:
                     raise
                 log.warning("source %s left out: %s", source.name, describe_failure(error))
-                gathered.warnings.append(phrases.format_unavailable(source.unavailable_code, source.name))
+                kind = "TimeoutError" if isinstance(error, _HangingError) else type(error).__name__
+                gathered.warnings.append(phrases.format_unavailable(source.unavailable_code, source.name, kind))
                 continue
             if fragments:
                 gathered.groups.append(fragments)

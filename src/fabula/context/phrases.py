@@ -43,7 +43,7 @@ WARNINGS = {
         "The text being edited could not be read, so the prompt goes without it. Save it, and try again."
     ),
     Code.SOURCE_UNAVAILABLE: message(
-        "The source {name} could not be read, so the prompt goes without it. Try again, or check the source."
+        "The source {name} could not be read ({error}), so the prompt goes without it. Try again, or check the source."
     ),
     Code.BUDGET_FALLBACK: message(
         "Tokens are counted cautiously and less text fits, because {why}. Check it, or name another encoding."
@@ -97,9 +97,13 @@ class Phrases(Struct, frozen=True, kw_only=True):
         """A warning as results carry it: its code, what happened, and what to do."""
         return f"{code.value}: {Sentence(WARNINGS[code].template, values).render(self.language)}"
 
-    def format_unavailable(self, code: Code, name: str) -> str:
-        """The warning that a source failed. It names the source, unless the code stands for that source alone."""
-        sentence = Sentence(WARNINGS.get(code, WARNINGS[Code.SOURCE_UNAVAILABLE]).template, {"name": name})
+    def format_unavailable(self, code: Code, name: str, error: str = "") -> str:
+        """The warning that a source failed, with the type of the error.
+
+        It names the source, unless the code stands for that source alone.
+        """
+        values = {"name": name, "error": error}
+        sentence = Sentence(WARNINGS.get(code, WARNINGS[Code.SOURCE_UNAVAILABLE]).template, values)
         is_named = code not in WARNINGS or _USUAL_SOURCES.get(code, name) == name
         return f"{code.value}: {sentence.render(self.language)}" + ("" if is_named else f" ({name})")
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import cache
-from typing import Any
+from typing import Annotated
 
-from msgspec import Struct, ValidationError, convert, field
-from msgspec.structs import fields
+from msgspec import Meta, Struct, ValidationError, convert, field
+from msgspec.structs import asdict, replace
 
 from fabula.context.nearby import Nearby
 from fabula.context.recipes.preset import Preset
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Layer
-from fabula.core.messages import message
+from fabula.core.messages import Sentence, message
 from fabula.core.story import Perspective, Position, Vantage
 from fabula.core.view import Language
 from fabula.text.macros import MacroExpander, MacroValues
@@ -38,6 +38,10 @@ class Principal(Struct, frozen=True):
     user: str = "owner"
     may_inspect: bool = True
     grants: Grants = Grants()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.user, str) or not self.user:
+            raise FabulaError(Code.REQUEST_INVALID, message("A principal needs the name of its user."))
 
 
 class Attachment(Struct, frozen=True, kw_only=True):
@@ -64,7 +68,9 @@ class Request(Struct, frozen=True, kw_only=True):
     window: int | None = None
     encoding: str | None = None
     reply_tokens: int | None = None
-    added_tokens: int = 0  # that the provider adds to the prompt: turns that its API wants, the schema of the answer
+    added_tokens: Annotated[int, Meta(ge=0)] = (
+        0  # that the provider adds to the prompt: turns that its API wants, the schema of the answer
+    )
     recipe: str = ""  # empty: the recipe of the skill, else the novel recipe
     preset: Preset | None = None
     selection: tuple[int, int] | None = None
@@ -91,21 +97,25 @@ class Request(Struct, frozen=True, kw_only=True):
     principal: Principal = Principal()
 
 
-def check_types(request: Request) -> None:
-    """Refuse a request with a value that its field cannot have, as a program without type checks may make one."""
-    for name, kind in _list_fields():
-        try:
-            convert(getattr(request, name), kind)
-        except ValidationError as error:
-            raise FabulaError(
-                Code.REQUEST_INVALID,
-                message("The request has a wrong value for {name!r}: {reason}", name=name, reason=error),
-            ) from None
+def validate_request(request: Request) -> Request:
+    """Return a request whose values have the types of their fields; refuse one that cannot be made so.
+
+    A program without type checks may make any request. A list becomes a tuple, the name of a perspective becomes it.
+    """
+    if not isinstance(request, Request):
+        raise _refuse(message("it must be a `Request`, not a {kind}", kind=type(request).__name__))
+    try:
+        valid = convert(asdict(request), Request)
+        if valid.attachments:  # structs inside of structs are taken as they are
+            attachments = convert([asdict(one) for one in valid.attachments], tuple[Attachment, ...])
+            valid = replace(valid, attachments=attachments)
+    except ValidationError as error:
+        raise _refuse(explain_decode_error(error, Request)) from None
+    return valid
 
 
-@cache
-def _list_fields() -> list[tuple[str, Any]]:
-    return [(known.name, known.type) for known in fields(Request)]
+def _refuse(reason: Sentence) -> FabulaError:
+    return FabulaError(Code.REQUEST_INVALID, message("The request cannot be used: {reason}.", reason=reason))
 
 
 class HistoryWindow(Struct, frozen=True):

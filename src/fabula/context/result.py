@@ -10,7 +10,9 @@ from fabula.context.budget import Budget
 from fabula.context.continuity import Continuity
 from fabula.context.render import PromptMessage, RenderedPrompt
 from fabula.context.trace import Trace, Verdict
+from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import LAYERS, Layer
+from fabula.core.messages import message
 from fabula.core.story import Vantage
 from fabula.text.tokens.models import Model
 
@@ -83,4 +85,6 @@ class Result(Struct, frozen=True, kw_only=True):
 
     def explain(self, name: str) -> list[Verdict]:
         """Why something of that name is in the prompt, or is not."""
+        if not isinstance(name, str):
+            raise FabulaError(Code.REQUEST_INVALID, message("What is to be explained must be named by a text."))
         return self.trace.find(name)

@@ -31,6 +31,7 @@ class Reason(StrEnum):
     NOT_KNOWN = "NOT_KNOWN"
     EXCLUDED = "EXCLUDED"
     DUPLICATE = "DUPLICATE"
+    SAME_SOURCE = "SAME_SOURCE"
     EMPTY = "EMPTY"
     TOO_LARGE = "TOO_LARGE"
     PASSED_OVER = "PASSED_OVER"
@@ -63,6 +64,7 @@ EXPLANATIONS = {
     Reason.NOT_KNOWN: message("the character or reader whose point of view this is does not know it"),
     Reason.EXCLUDED: message("it was excluded by hand"),
     Reason.DUPLICATE: message("the same text is already in the prompt"),
+    Reason.SAME_SOURCE: message("another fragment with the same source is in the prompt"),
     Reason.EMPTY: message("it has no text"),
     Reason.TOO_LARGE: message("it is larger than all the space beside the rules and the instruction"),
     Reason.PASSED_OVER: message("it is larger than the space that was left; smaller ones ranked after it fitted"),

@@ -78,7 +78,8 @@ def start_conversation(
     at = current_timestamp()
     row = {"id": ident, "conv_key": conv_key(present), "title": title.strip(), "mode": mode, "made": at, "changed": at}
     tx.insert(conversations, row)
-    tx.insert(presence, *({"conversation_id": ident, "participant_id": who, "joined": at} for who in present))
+    start = {"conversation_id": ident, "since_number": 0, "joined": at}
+    tx.insert(presence, *({**start, "participant_id": who} for who in present))
     return ident
 
 

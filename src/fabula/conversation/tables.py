@@ -67,7 +67,7 @@ presence = project_table(
     "presence",
     TableInfo(area=AREA, owner="project", item="conversation_id"),
     Column("conversation_id", Text, nullable=False),
-    Column("participant_id", Text, nullable=False),
+    Column("participant_id", Text, nullable=False, info={"refers_to": participants.name}),
     Column("since_number", Integer, nullable=False, server_default="0"),  # the first message that the participant heard
     integer_column("until_number", None),
     text_column("joined"),
@@ -86,7 +86,7 @@ messages = project_table(
     text_column("kind", "user", info={"type": MessageKind}),
     integer_column("final", 1),
     text_column("role", "user", info={"type": Role}),
-    text_column("speaker"),
+    text_column("speaker", info={"refers_to": participants.name}),
     text_column("content"),
     text_column("content_hash"),
     text_column("before", None),  # the text before a correction, for undo

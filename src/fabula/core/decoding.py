@@ -40,7 +40,6 @@ def explain_decode_error(error: Exception, kind: Any) -> Sentence:
     text = str(error)
     path = _FIELD.search(text)
     dotted = re.sub(r"\[\.*\d*\]", "", path[1]).strip(".") if path is not None else ""
-    name = dotted.rpartition(".")[2]
     field = message("`{name}`", name=dotted) if dotted else message("the value")
     if found := _UNKNOWN_FIELD.search(text):
         near = get_close_matches(found[1], sorted(set(_field_names(_inspect(kind)))), n=1)
@@ -52,7 +51,11 @@ def explain_decode_error(error: Exception, kind: Any) -> Sentence:
     if found := _MISSING_FIELD.search(text):
         return message("`{name}` is missing", name=found[1])
     if found := _VALUE.search(text):
-        return _explain_value(field, found[1].strip("'\""), sorted(set(_allowed_values(_inspect(kind), name))))
+        return _explain_value(
+            field,
+            found[1].strip("'\""),
+            sorted(set(_allowed_values(_inspect(kind), dotted.split(".") if dotted else []))),
+        )
     if found := _BOUND.search(text):
         return _explain_bound(field, bool(found[2]), found[3], found[4])
     if (found := _TYPE.search(text)) and "regex" not in text:
@@ -107,27 +110,26 @@ def _inspect(kind: Any) -> Any:
     return msgspec.inspect.type_info(kind)
 
 
-def _allowed_values(info: Any, name: str, *, here: bool = False, seen: frozenset[type] = frozenset()) -> Iterator[str]:
-    """The values that a field of this name may have, or (`here`) a value of this type."""
-    here = here or not name
-    if isinstance(info, msgspec.inspect.EnumType) and here:
+def _allowed_values(info: Any, path: list[str]) -> Iterator[str]:
+    """The values that the field at a path of a type may have; lists and tables are no steps of the path."""
+    if isinstance(info, msgspec.inspect.EnumType) and not path:
         yield from (str(one.value) for one in info.cls)
-    elif isinstance(info, msgspec.inspect.LiteralType) and here:
+    elif isinstance(info, msgspec.inspect.LiteralType) and not path:
         yield from map(str, info.values)
-    elif isinstance(info, msgspec.inspect.StructType):
-        if info.tag_field == name and isinstance(info.tag, str):
+    elif isinstance(info, msgspec.inspect.StructType) and path:
+        if [info.tag_field] == path and isinstance(info.tag, str):
             yield info.tag
-        for field in info.fields if info.cls not in seen else ():
-            is_field = field.encode_name == name
-            yield from _allowed_values(field.type, name or "-", here=is_field, seen=seen | {info.cls})
+        for field in info.fields:
+            if field.encode_name == path[0]:
+                yield from _allowed_values(field.type, path[1:])
     elif isinstance(info, msgspec.inspect.UnionType):
         for one in info.types:
-            yield from _allowed_values(one, name, here=here, seen=seen)
+            yield from _allowed_values(one, path)
     elif isinstance(info, msgspec.inspect.CollectionType | msgspec.inspect.VarTupleType):
-        yield from _allowed_values(info.item_type, name, here=here, seen=seen)
+        yield from _allowed_values(info.item_type, path)
     elif isinstance(info, msgspec.inspect.DictType):
-        yield from _allowed_values(info.key_type, name, here=here, seen=seen)
-        yield from _allowed_values(info.value_type, name, here=here, seen=seen)
+        yield from _allowed_values(info.key_type, path)
+        yield from _allowed_values(info.value_type, path)
 
 
 def _field_names(info: Any, seen: frozenset[type] = frozenset()) -> Iterator[str]:

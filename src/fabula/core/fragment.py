@@ -88,7 +88,10 @@ class Visibility(Struct, frozen=True, gc=False):
 
 
 class Fragment(Struct, frozen=True, kw_only=True, gc=False):
-    """A piece of text that may enter the prompt, with everything that decides whether it does."""
+    """A piece of text that may enter the prompt, with everything that decides whether it does.
+
+    The source is its identity, and must be unique: of retrieved fragments with one source, the best is used.
+    """
 
     source: str
     layer: Layer

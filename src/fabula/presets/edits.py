@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import Row
 
-from fabula.context.recipes import NOVEL, Node, Preset, complete_preset
+from fabula.context.recipes import NOVEL, Node, Preset, complete_preset, validate_preset
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
@@ -132,7 +132,7 @@ def _preset_from_row(row: Row[Any]) -> Preset:
 
 
 def _validate(preset: Preset) -> Preset:
-    """Refuse a preset that cannot be used; one made in Python may hold values of any type."""
+    """Refuse a preset that cannot be used."""
     if not is_valid_id(preset.id) or not preset.title:
         raise _refuse(message("A preset needs a name, and an id without spaces, slashes and `|`."))
     if len(preset.nodes) > MAX_NODES:
@@ -141,20 +141,11 @@ def _validate(preset: Preset) -> Preset:
             message("A preset may have {limit} nodes, and this one has {count}.", limit=MAX_NODES, count=count)
         )
     try:
-        decoded = msgspec.json.decode(msgspec.json.encode(preset), type=Preset)
-    except (msgspec.ValidationError, TypeError, ValueError) as error:
-        raise _refuse(
-            message(
-                "The preset {name!r} cannot be stored: {error}.",
-                name=preset.title,
-                error=explain_decode_error(error, Preset),
-            )
-        ) from error
-    try:
-        complete_preset(decoded, NOVEL.preset)
+        valid = validate_preset(preset)
+        complete_preset(valid, NOVEL.preset)
     except FabulaError as error:
         raise _refuse(error.message, error.code) from error
-    return decoded
+    return valid
 
 
 def _refuse(sentence: Sentence, code: Code = Code.PRESET_INVALID) -> FabulaError:

@@ -48,7 +48,7 @@ OwnerKind = Literal["project", "user"]
 NonBlank = Annotated[str, Meta(pattern=r"\S")]
 Percent = Annotated[int, Meta(ge=0, le=100)]
 Fraction = Annotated[float, Meta(ge=0, le=1)]
-ColumnInfo = dict[str, Any]  # for saves: `file`, `type`, `parent` (see `save.tables`)
+ColumnInfo = dict[str, Any]  # for saves: `file`, `type`, `parent` (see `save.tables`); for undo: `refers_to`, a table
 MAX_SHORT_TEXT = 1_000  # characters of ids, names and titles
 _SHORT_COLUMNS = frozenset(
     {"title", "name", "type", "kind", "status", "pov", "model", "label", "cause", "mode", "speaker"}

@@ -274,6 +274,7 @@ def _check_unchanged(tx: ReadTransaction, row_changes: Sequence[RowChange]) -> t
     is_gone = tx.has_owner("project") and tx.row(projects) is None  # a series that was deleted
     for table, own in _group(row_changes):
         current = _load_rows(tx, table, [change.key for change in own])
+        changed += _find_used(tx, table, [change for change in own if change.old is None], row_changes)
         for change in own:
             now = current.get(change.key)
             is_there = not is_gone or table is projects or table_info(table).owner == "user"
@@ -285,6 +286,23 @@ def _check_unchanged(tx: ReadTransaction, row_changes: Sequence[RowChange]) -> t
     return kept, changed
 
 
+def _find_used(
+    reading: ReadTransaction, table: Table, added: Sequence[RowChange], row_changes: Sequence[RowChange]
+) -> list[str]:
+    """The names of added rows that rows of other changes refer to, in a column that says so (`refers_to`)."""
+    own = {(change.table, tuple(change.key)) for change in row_changes}
+    names = {change.key[0]: change.name for change in added if change.key}
+    used: list[str] = []
+    for other in all_tables() if names else ():
+        for column in other.c:
+            if column.info.get("refers_to") == table.name:
+                rows = reading.rows(other, column.in_(names))
+                used += [
+                    names[row._mapping[column.name]] for row in rows if (other.name, _key_of(other, row)) not in own
+                ]
+    return used
+
+
 def _refuse(step: UndoStep, changed: Sequence[str]) -> FabulaError:
     """The refusal of a step whose rows were changed since."""
     more = len(changed) - _LISTED
@@ -294,7 +312,8 @@ def _refuse(step: UndoStep, changed: Sequence[str]) -> FabulaError:
     return FabulaError(
         Code.STORE_CONFLICT,
         message(
-            "This cannot be taken back or made again: {label}. It was changed since: {names}. Nothing was changed.",
+            "This cannot be taken back or made again: {label}. It was changed or used since: {names}. "
+            "Nothing was changed.",
             label=step.label,
             names=join_names(names),
         ),

@@ -12,8 +12,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import message, plural
 from fabula.manuscript.projects import ProjectSummary, list_projects
 from fabula.store import undo
 from fabula.store.backup import BACKUP_FOLDER
@@ -114,6 +115,7 @@ def _reverse(
     with store.read(project=owner, user=user) as reading:
         step = undo.find_undo(reading) if is_undo else undo.find_redo(reading)
     if step.creates_project and is_undo:
+        _check_unused(store, project_id, step)
         delete_project(store, project_id, by_undo=True)
         return step, "deleted"
     if step.backup:
@@ -140,3 +142,21 @@ def _reverse(
         return replace(step, is_undone=is_undo), "replaced"
     with store.write(project=owner, user=user) as tx:
         return (undo.undo(tx) if is_undo else undo.redo(tx)), "changed"
+
+
+def _check_unused(store: Store, project_id: str, step: UndoStep) -> None:
+    """Refuse to take back a project in which somebody talked since: what was said is no step of its own."""
+    with store.read(project=project_id) as reading:
+        used = reading.rows(conversations, conversations.c.changed > step.made, only=("title",))
+    if used:
+        raise FabulaError(
+            Code.STORE_CONFLICT,
+            plural(
+                len(used),
+                "This cannot be taken back: {label}. It has a conversation since. Nothing was changed. "
+                "To remove it with everything in it: fabula project delete",
+                "This cannot be taken back: {label}. It has {count} conversations since. Nothing was changed. "
+                "To remove it with everything in it: fabula project delete",
+                label=step.label,
+            ),
+        )

@@ -327,7 +327,7 @@ def _check_name_is_free(reading: ReadTransaction, old: str, new: str) -> None:
 
 def _values(view: View, tx: WriteTransaction, before: Entry, fields: EntryFields) -> dict[str, Any]:
     """Return the fields of an entry that something was said about, as the codex stores them."""
-    values = select_given(fields, EntryFields)
+    values = select_given(fields)
     if "kind" in values:
         values["type"] = find_type(values.pop("kind"), (before.type,))
     if "level" in values:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 import msgspec
@@ -11,7 +11,7 @@ from msgspec import Struct
 from fabula.codex import Codex
 from fabula.constraints import Constraint, Constraints, edits
 from fabula.constraints.checks import Violation, explain_check, find_check, is_in_force
-from fabula.constraints.model import TextCheck, number_constraints
+from fabula.constraints.model import ConstraintKind, ConstraintOrigin, TextCheck, number_constraints
 from fabula.constraints.rule_parser import parse_rule
 from fabula.core.decoding import explain_decode_error, explain_syntax_error
 from fabula.core.errors import Code, FabulaError
@@ -25,6 +25,7 @@ from fabula.skills.judge import find_document_violations, find_violations
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.lookup import find_by_name
 from fabula.text.offsets import normalise
+from fabula.workspace.arguments import read_choice
 from fabula.workspace.names import find_document
 from fabula.workspace.story_places import END, START, read_limit
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal, select_given
@@ -72,7 +73,7 @@ class ConstraintFields(TypedDict, total=False):
     priority: int | None
     since: str | None  # a place in the story, or `start`
     until: str | None  # a place in the story, or `end`
-    check: str | None  # what a program checks, as JSON, or `none`
+    check: str | Mapping[str, Any] | None  # what a program checks, as JSON or as a table; `none` takes it away
 
 
 class ConstraintVerbs(ProjectVerbs):
@@ -81,6 +82,8 @@ class ConstraintVerbs(ProjectVerbs):
     def list_constraints(self, *, kind: str | None = None, origin: str | None = None) -> list[CheckedConstraint]:
         """List constraints in the order in which they stand in a prompt."""
         rules = self._view.snapshot(Constraints)
+        kind = kind and read_choice(kind, ConstraintKind, "kind").value
+        origin = origin and read_choice(origin, ConstraintOrigin, "origin").value
         return [
             self._explain(rule)
             for rule in (rules.constraints if rules is not None else ())
@@ -107,6 +110,7 @@ class ConstraintVerbs(ProjectVerbs):
                     ),
                 ) from error
             self._check_is_new(made)
+            self._check_span(made)
             created = edits.create(tx, made, limit=get_value(tx, "limits.constraints"))
             stored = edits.get(tx, created).constraint
         return self._explain(stored)
@@ -126,6 +130,14 @@ class ConstraintVerbs(ProjectVerbs):
                     ),
                 )
 
+    def _check_span(self, rule: Constraint) -> None:
+        """Refuse a rule that ends before it begins."""
+        if rule.since and rule.until and self._view.timeline.has_reached(rule.until, rule.since):
+            raise FabulaError(
+                Code.CONSTRAINT_VALIDATION_ERROR,
+                message("A constraint cannot end before it begins. Choose other chapters. Nothing was changed."),
+            )
+
     def edit(
         self, constraint_id: str, *, text: str | None = None, **fields: Unpack[ConstraintFields]
     ) -> CheckedConstraint:
@@ -135,6 +147,7 @@ class ConstraintVerbs(ProjectVerbs):
             constraint_id = _find_id(tx, constraint_id)
             edits.update(tx, constraint_id, values if text is None else {**values, "text": text})
             stored = edits.get(tx, constraint_id).constraint
+            self._check_span(stored)
         return self._explain(stored)
 
     def remove(self, constraint_id: str) -> CheckedConstraint:
@@ -242,13 +255,15 @@ def _find_id(reading: ReadTransaction, constraint: str) -> str:
 
 def _values(tx: WriteTransaction, fields: ConstraintFields) -> dict[str, Any]:
     """Return the fields of a constraint that something was said about, as constraints are stored."""
-    values = select_given(fields, ConstraintFields)
+    values = select_given(fields)
     for name, no_limit in (("since", START), ("until", END)):
         if name in values:
             values[name] = read_limit(tx, values[name], no_limit)
-    if "check" in values:
+    if values.get("check") == NONE:
+        values["check"] = None
+    elif isinstance(values.get("check"), str):
         try:
-            values["check"] = None if values["check"] == NONE else msgspec.json.decode(values["check"])
+            values["check"] = msgspec.json.decode(values["check"])
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
             raise FabulaError(
                 Code.CONSTRAINT_VALIDATION_ERROR,

@@ -23,10 +23,11 @@ from fabula.core.view import View
 from fabula.settings.values import read_values
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.macros import MacroExpander, MacroValues
+from fabula.workspace.arguments import PositiveInt
 from fabula.workspace.cards import read_card
 from fabula.workspace.names import find_conversation, find_participant
 from fabula.workspace.participants import PLAYER
-from fabula.workspace.verbs import ProjectVerbs, label_change, label_removal
+from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
 
 PAGE_SIZE = "History.HistoryPageSize"
 LAST = "last"  # the newest message of the active path
@@ -52,7 +53,7 @@ class ConversationVerbs(ProjectVerbs):
         greetings are its alternatives, which `list_siblings` lists and `select` chooses.
         """
         view = self._view
-        with self._write() as tx:
+        with self._write(label_addition(message("conversation"), title or ", ".join(participants) or "…")) as tx:
             ids = [find_participant(view, tx, name) for name in participants]
             host = find_participant(view, tx, greeting) if greeting else ""
             if host and host not in ids:
@@ -63,7 +64,7 @@ class ConversationVerbs(ProjectVerbs):
             return edits.get_conversation(tx, ident)
 
     def list_all(
-        self, participants: Sequence[str] = (), *, match: ParticipantMatch = "subset", limit: int | None = None
+        self, participants: Sequence[str] = (), *, match: ParticipantMatch = "subset", limit: PositiveInt | None = None
     ) -> list[ConversationDetails]:
         """List conversations, the latest first: all, or those in which these take part."""
         view = self._view
@@ -155,7 +156,9 @@ class ConversationVerbs(ProjectVerbs):
 
         return self._store.hooks.subscribe(MessageEvent, listen)
 
-    def read_page(self, conversation: str, *, before: str | None = None, limit: int | None = None) -> HistoryPage:
+    def read_page(
+        self, conversation: str, *, before: str | None = None, limit: PositiveInt | None = None
+    ) -> HistoryPage:
         """Read the newest messages of the active path, or those before a message; a page at a time, without end."""
         with self._read() as reading:
             ident = find_conversation(None, reading, conversation)
@@ -197,7 +200,7 @@ class ConversationVerbs(ProjectVerbs):
             ident = find_message(tx, conversation, message_name)
             return history.delete_message(tx, ident, expected=expected_version)
 
-    def search(self, text: str, *, conversation: str | None = None, limit: int = 20) -> list[FoundMessage]:
+    def search(self, text: str, *, conversation: str | None = None, limit: PositiveInt = 20) -> list[FoundMessage]:
         """Find messages that contain a text, the newest first."""
         with self._read() as reading:
             ident = None if conversation is None else find_conversation(None, reading, conversation)

@@ -44,6 +44,7 @@ from fabula.lorebook.source import explain_hidden
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.lookup import find_by_name
 from fabula.text.tokens.tokenizer import load_encoding
+from fabula.workspace.arguments import PositiveInt
 from fabula.workspace.names import read_knowers
 from fabula.workspace.story_places import END, START, read_place
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
@@ -107,13 +108,14 @@ class LorebookVerbs(ProjectVerbs):
         return self._save_new(replace(empty, rules=rules))
 
     def import_file(
-        self, path: Path, *, rules: str = "", replace_existing: bool = False
+        self, path: str | Path, *, rules: str = "", replace_existing: bool = False
     ) -> tuple[Lorebook, LorebookContents]:
         """Import a lorebook, or a card with the book it has, to be read by its own rules or by others.
 
         A book with the same contents as one that is here is refused. With `replace_existing` the file takes the
         place of that book, or of the one with the same name, and keeps its id and whether it is in use.
         """
+        path = Path(path)
         book = read_bounded(read_lorebook, path)
         with self._write() as tx:
             stored, warnings = store_imported(tx, book, path, rules=rules, replace_existing=replace_existing)
@@ -123,9 +125,9 @@ class LorebookVerbs(ProjectVerbs):
     def export_file(
         self,
         book: str,
-        path: Path,
+        path: str | Path,
         *,
-        into: Path | None = None,
+        into: str | Path | None = None,
         as_world_info: bool = False,
         version: int | None = None,
         overwrite: bool = False,
@@ -147,11 +149,11 @@ class LorebookVerbs(ProjectVerbs):
         if version is not None:
             found, lost = conversion.convert_to_version(found, version)
             warnings += lost
-        warnings += write_lorebook(found, path, into=into, overwrite=overwrite)
+        warnings += write_lorebook(found, Path(path), into=None if into is None else Path(into), overwrite=overwrite)
         return found, warnings
 
     def try_text(
-        self, text: str, *, book: str | None = None, place: str | None = None, context_tokens: int = 8192
+        self, text: str, *, book: str | None = None, place: str | None = None, context_tokens: PositiveInt = 8192
     ) -> LorebookTrial:
         """Find the entries that a text activates, in the books in use or in one book.
 
@@ -201,22 +203,22 @@ class LorebookVerbs(ProjectVerbs):
             changed, uid = editing.add_entry(found, **fields)
             return _save(tx, found, changed), uid
 
-    def edit_entry(self, book: str, uid: int, fields: Mapping[str, Any]) -> Lorebook:
+    def edit_entry(self, book: str, entry: str | int, fields: Mapping[str, Any]) -> Lorebook:
         """Change some fields of an entry; all others stay as they came."""
         with self._write(label_change(message("lorebook"), book)) as tx:
             found = find_lorebook(tx, book)
-            return _save(tx, found, editing.patch_entry(found, uid, **fields))
+            return _save(tx, found, editing.patch_entry(found, editing.find_uid(found, entry), **fields))
 
-    def remove_entry(self, book: str, uid: int) -> Lorebook:
+    def remove_entry(self, book: str, entry: str | int) -> Lorebook:
         """Remove an entry."""
         with self._write(label_change(message("lorebook"), book)) as tx:
             found = find_lorebook(tx, book)
-            return _save(tx, found, editing.remove_entry(found, uid))
+            return _save(tx, found, editing.remove_entry(found, editing.find_uid(found, entry)))
 
     def limit_entry(
         self,
         book: str,
-        uid: int,
+        entry: str | int,
         *,
         since: str | None = None,
         until: str | None = None,
@@ -229,8 +231,9 @@ class LorebookVerbs(ProjectVerbs):
         view = self._view
         with self._write(label_change(message("lorebook"), book)) as tx:
             found = find_lorebook(tx, book)
-            entry = next((one for one in editing.parse_lorebook(found).book.entries if one.uid == uid), None)
-            story = (entry.story if entry is not None else None) or StoryLimits()
+            uid = editing.find_uid(found, entry)
+            known = next((one for one in editing.parse_lorebook(found).book.entries if one.uid == uid), None)
+            story = (known.story if known is not None else None) or StoryLimits()
             if since is not None:
                 story = replace(story, since=None if since == START else _read_document(tx, since))
             if until is not None:

@@ -33,6 +33,7 @@ from fabula.memory.preview import MemoryPreview, preview_memory
 from fabula.settings.values import get_value
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.lookup import find_by_name
+from fabula.workspace.arguments import read_choice
 from fabula.workspace.constraints import find_same_rule
 from fabula.workspace.story_places import find_chapter, read_place
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
@@ -81,6 +82,8 @@ class MemoryVerbs(ProjectVerbs):
         self, *, kind: str | None = None, state: str | None = None, of_user: bool = False
     ) -> list[MemoryRecord]:
         """List memories of the project and of the person, or of the person alone, oldest first."""
+        kind = kind and read_choice(kind, MemoryKind, "kind").value
+        state = state and read_choice(state, MemoryState, "state").value
         with self._read() as reading:
             found = _list_all(reading)
         contradictions = edits.find_contradictions([one.item for one in found])
@@ -119,7 +122,9 @@ class MemoryVerbs(ProjectVerbs):
                 text, kind, position = text or episode, MemoryKind.EPISODE, position or place
             if not text.strip():
                 raise FabulaError(Code.REQUEST_INVALID, message("Say what to remember. Nothing was changed."))
-            return _make_record(edits.remember(tx, text, kind=MemoryKind(kind), scope=scope, since=position), scope)
+            return _make_record(
+                edits.remember(tx, text, kind=read_choice(kind, MemoryKind, "kind"), scope=scope, since=position), scope
+            )
 
     def confirm(
         self, memory: str, *, everywhere: bool = False, as_constraint: bool = False, of_user: bool = False

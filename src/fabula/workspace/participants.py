@@ -129,7 +129,7 @@ class ParticipantVerbs(ProjectVerbs):
         self, name: str, *, expected_version: int | None = None, **fields: Unpack[ParticipantFields]
     ) -> Participant:
         """Change a participant; another persona text is another revision."""
-        values = select_given(fields, ParticipantFields)
+        values = select_given(fields)
         if "new_name" in values:
             values["name"] = values.pop("new_name")
         if "aliases" in values:
@@ -171,7 +171,7 @@ class ParticipantVerbs(ProjectVerbs):
 
     def edit_card(self, name: str, **fields: Unpack[CardChange]) -> CardTexts:
         """Change the character card of a participant, or begin one; everything else in the card stays as it came."""
-        changes = select_given(fields, CardChange)
+        changes = select_given(fields)
         view = self._view
         with self._write(label_change(message("participant"), name)) as tx:
             known = get_participant(tx, find_participant(view, tx, name))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.context.phrases import IDENTITY
-from fabula.context.recipes import RECIPES, Preset, UserProfile, available_anchors
+from fabula.context.recipes import RECIPES, Preset, UserProfile, available_anchors, validate_preset
 from fabula.core.errors import Code
 from fabula.core.messages import message
 from fabula.manuscript import projects
@@ -69,9 +72,9 @@ class PresetVerbs(ProjectVerbs):
             projects.update(tx, {"identity": projects.store_identity(text if text is None else text.strip())})
         return self.read_identity()
 
-    def write(self, name: str, data: bytes | str, *, active: bool = False) -> Preset:
-        """Store a preset from JSON, in place of the one of that id or title; `active` activates it."""
-        parsed = edits.parse_preset(data)
+    def write(self, name: str, data: bytes | str | Preset | Mapping[str, Any], *, active: bool = False) -> Preset:
+        """Store a preset, as JSON or made in Python, in place of the one of that id or title; `active` activates it."""
+        parsed = edits.parse_preset(data) if isinstance(data, bytes | str) else validate_preset(data)
         with self._write(label_change(message("preset"), name)) as tx:
             same = [one.preset for one in edits.list_presets(tx) if name in (one.preset.id, one.preset.title)]
             old = same[0] if len(same) == 1 else None

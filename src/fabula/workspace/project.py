@@ -20,7 +20,7 @@ from fabula.codex import Codex
 from fabula.context.engine import Engine
 from fabula.context.recipes import NOVEL, RECIPES
 from fabula.context.recipes.preset import Preset
-from fabula.context.request import Attachment, Principal, Request, check_types
+from fabula.context.request import Attachment, Principal, Request, validate_request
 from fabula.context.result import Result
 from fabula.context.trace import Verdict
 from fabula.context.vantage import resolve_vantage
@@ -38,6 +38,7 @@ from fabula.search.embeddings.choice import EmbeddingChoice
 from fabula.search.find import FoundPassage
 from fabula.skills.files import Skills, load_built_in
 from fabula.text.offsets import check_cursor, map_to_stored_text, normalise
+from fabula.workspace.arguments import PositiveInt, check_verbs
 from fabula.workspace.continuity import ContinuityKeys, ContinuityStore, continuity_keys
 from fabula.workspace.grants import check_request, check_search, check_unlimited, check_vantage, has_limits
 from fabula.workspace.names import (
@@ -124,6 +125,7 @@ class RequestFields(TypedDict, total=False):
     now: datetime | None
 
 
+@check_verbs
 class ProjectHandle:
     """An open project. Threads may share it."""
 
@@ -213,8 +215,7 @@ class ProjectHandle:
             principal=self.principal,
             **{**given, **lists},
         )
-        check_types(request)
-        return self._resolve_names(request, view)
+        return self._resolve_names(validate_request(request), view)
 
     def _resolve_names(self, request: Request, view: View) -> Request:
         """Return a request with ids in place of what a person called things; what there is not is refused (ppl-4).
@@ -309,10 +310,10 @@ class ProjectHandle:
     def _assemble(
         self, assemble: Callable[..., Result], request: Request, working_memory: WorkingMemory
     ) -> tuple[View, ContinuityKeys, Result]:
+        request = validate_request(request)
         check_request(self.principal, request)
         view = self.view_with(request.conversation_id)
         if self.store is not None and not _has_known_ids(request, view):
-            check_types(request)
             request = self._resolve_names(request, view)
             view = self.view_with(request.conversation_id)
         request = replace(_resolve(request, view), principal=self.principal)
@@ -335,7 +336,7 @@ class ProjectHandle:
         return choose_model(self.store, self.id, user=self.principal.user, **wish)
 
     def write(
-        self, request: Request, choice: ModelChoice | None = None, *, variants: int = 1
+        self, request: Request, choice: ModelChoice | None = None, *, variants: PositiveInt = 1
     ) -> AsyncGenerator[WritingEvent, None]:
         """Let a model write and yield its answers as they come; close the generator to stop it."""
         from fabula.workspace.writing import write_answers
@@ -372,7 +373,7 @@ class ProjectHandle:
         with self.store.read(project=project_id) as reading:
             return load_working_memory(reading, now)
 
-    def export(self, path: Path, *, overwrite: bool = False) -> None:
+    def export(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the manuscript as Markdown, text, EPUB or DOCX, by the ending of the path."""
         check_unlimited(self.principal)
         from fabula.formats.manuscripts.files import write_manuscript
@@ -381,11 +382,11 @@ class ProjectHandle:
         project = self.view.project
         with require_store(self).read(project=project.id) as reading:
             book = make_draft(reading, title=project.title, language=project.language)
-        write_manuscript(book, path, overwrite=overwrite)
+        write_manuscript(book, Path(path), overwrite=overwrite)
 
     def save(
         self,
-        path: Path | None = None,
+        path: str | Path | None = None,
         *,
         with_person: bool = True,
         overwrite: bool = False,
@@ -399,7 +400,7 @@ class ProjectHandle:
         from fabula.store.save.saving import make_slug
         from fabula.workspace.carried_facts import save_complete
 
-        target = path or Path(f"{make_slug(self.view.project.title) or 'project'}.fabula")
+        target = Path(path or f"{make_slug(self.view.project.title) or 'project'}.fabula")
         if target.exists() and not overwrite:
             raise FabulaError(
                 Code.EXPORT_REFUSED,

@@ -18,6 +18,7 @@ from fabula.store.transaction import ReadTransaction
 from fabula.text.lookup import find_by_name
 from fabula.workspace import accepting
 from fabula.workspace.accepting import AcceptedAnswer
+from fabula.workspace.arguments import PositiveInt
 from fabula.workspace.verbs import ProjectVerbs
 
 LAST = "last"  # names the latest run
@@ -28,7 +29,7 @@ _MONTH = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
 class RunVerbs(ProjectVerbs):
     """The runs of an open project: every answer of a model, with what it saw and what it cost."""
 
-    def list_runs(self, *, limit: int = 20) -> list[GenerationRun]:
+    def list_runs(self, *, limit: PositiveInt = 20) -> list[GenerationRun]:
         """List the latest runs, the latest first."""
         with self._read() as reading:
             return runs.list_runs(reading, limit=limit)
@@ -66,7 +67,7 @@ class RunVerbs(ProjectVerbs):
                 return accepted
             return replace(accepted, verdict=accepting.judge_accepted(tx, run_id, view, text))
 
-    def check_acceptable(self, *, variants: int) -> None:
+    def check_acceptable(self, *, variants: PositiveInt) -> None:
         """Refuse, before anything is sent, what could not be accepted at once when it comes."""
         if variants > 1:
             raise FabulaError(

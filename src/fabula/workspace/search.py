@@ -26,6 +26,7 @@ from fabula.search.index import disk_cache
 from fabula.search.model import Query
 from fabula.search.query import shorten_query_part
 from fabula.text.terms import split_terms
+from fabula.workspace.arguments import PositiveInt
 from fabula.workspace.names import find_document
 
 DEFAULT_LIMIT = 10
@@ -37,7 +38,7 @@ class SearchOptions(TypedDict, total=False):
 
     until: str | None
     everything: bool
-    limit: int
+    limit: PositiveInt
     rebuild: bool
     by_meaning: bool | None
     make_vectors: bool

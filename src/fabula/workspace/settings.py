@@ -24,10 +24,12 @@ from fabula.skills.files import parse_skill
 from fabula.skills.project_skills import SETTING_PREFIX
 from fabula.store.store import LOCAL_USER, Store
 from fabula.store.transaction import WriteTransaction
+from fabula.workspace.arguments import check_verbs
 from fabula.workspace.schemas.settings import SettingList
 from fabula.workspace.verbs import label_change
 
 
+@check_verbs
 class SettingVerbs:
     """The settings of a person and, where one is named, of a project; the project's count before the person's."""
 

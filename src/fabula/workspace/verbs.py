@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, message
 from fabula.core.view import View
+from fabula.workspace.arguments import check_verbs
 from fabula.workspace.grants import check_unlimited
 
 if TYPE_CHECKING:
@@ -38,10 +39,8 @@ def require_store(project: ProjectHandle) -> Store:
     return project.store
 
 
-def select_given(fields: Mapping[str, object], kind: type) -> dict[str, Any]:
-    """Return the keyword arguments of a verb that are not None; one that its typed dict lacks is refused."""
-    if unknown := fields.keys() - kind.__annotations__.keys():
-        raise TypeError(f"unexpected arguments: {', '.join(sorted(unknown))}")
+def select_given(fields: Mapping[str, object]) -> dict[str, Any]:
+    """Return the keyword arguments of a verb that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -85,6 +84,9 @@ class LazyVerbs(Generic[Verbs]):
 
 class ProjectVerbs:
     """What a person can do with one subject of an open project."""
+
+    def __init_subclass__(cls) -> None:
+        check_verbs(cls)
 
     def __init__(self, project: ProjectHandle) -> None:
         check_unlimited(project.principal)

@@ -7,16 +7,18 @@ projects. Opening a project looks at the store alone, never at a path.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
-from functools import cached_property
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.manuscript import projects, series
 from fabula.manuscript.projects import ProjectSummary
 from fabula.store.store import LOCAL_USER, Store
+from fabula.workspace.arguments import PositiveInt, check_arguments, check_verbs
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from fabula.context.engine import Engine, EngineSettings
+    from fabula.context.gather import Source
     from fabula.context.request import Principal
     from fabula.core.view import View
     from fabula.jobs.model import JobState
@@ -52,27 +55,40 @@ Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
 
 
+@check_verbs
 class Workspace:
     """An open store with its projects. Threads may share it; close it, or use it in a `with` block."""
 
     def __init__(
-        self, store: Store, *, settings: EngineSettings | None = None, meaning: SemanticSearch | None = None
+        self,
+        store: Store,
+        *,
+        settings: EngineSettings | None = None,
+        meaning: SemanticSearch | None = None,
+        sources: Iterable[Source] = (),
     ) -> None:
-        """Take over an open store. `meaning` compares passages by meaning, whatever the settings say."""
+        """Take over an open store. `meaning` compares passages by meaning, whatever the settings say.
+
+        `sources` are asked for fragments beside those of the project, with every recipe.
+        """
         store.hooks.on_first_write(self._connect_triggers)
         self._store = store
         self._queued_jobs: set[tuple[str, str]] = set()  # by this process: project and key
         self._settings = settings
         self._meaning = meaning
+        self._more_sources = tuple(sources)
         self._worker: Worker | None = None
 
     @classmethod
-    def open(cls, location: str | Path | None = None, *, worker: bool = False) -> Workspace:
+    def open(
+        cls, location: str | Path | None = None, *, worker: bool = False, sources: Iterable[Source] = ()
+    ) -> Workspace:
         """Open a data folder, a database file or a PostgreSQL address; the usual data folder by default.
 
-        The store is made or brought up to date first. With `worker`, background jobs run in this process.
+        The store is made or brought up to date first. With `worker`, background jobs run in this process. `sources`
+        are asked for fragments beside those of the project, with every recipe.
         """
-        workspace = cls(Store.open(location))
+        workspace = cls(Store.open(location), sources=sources)
         if worker:
             workspace.start_worker()
         return workspace
@@ -94,13 +110,19 @@ class Workspace:
     @cached_property
     def engine(self) -> Engine:
         """The one engine of this process."""
+        from msgspec.structs import replace
+
         from fabula.context.engine import Engine, EngineSettings
+        from fabula.context.recipes import RECIPES
         from fabula.llm.local_model import find_counted_model, load_tokenizer
         from fabula.settings.values import read_machine_limits
         from fabula.workspace.sources import all_sources
 
+        names = tuple(source.name for source in self._more_sources)
+        recipes = {name: replace(one, sources=(*one.sources, *names)) for name, one in RECIPES.items()}
         return Engine(
-            all_sources(self._embedding),
+            (*all_sources(self._embedding), *self._more_sources),
+            recipes=recipes if names else RECIPES,
             settings=self._settings or EngineSettings(limits=read_machine_limits()),
             tokenizer_for=load_tokenizer,
             model_for=find_counted_model,
@@ -124,11 +146,18 @@ class Workspace:
 
         return ThreadPoolExecutor(THREADS, thread_name_prefix="fabula")
 
+    @partial(check_arguments, code=Code.PROJECT_NOT_FOUND)
     def project(self, name: str, principal: Principal | None = None) -> ProjectHandle:
         """Open a project of the store by its id or title, for a principal; for the owner by default."""
+        from fabula.context.request import Principal
         from fabula.workspace.project import OWNER_PRINCIPAL, ProjectHandle
 
         project_id, asking = projects.find_project(self.store, name).id, principal or OWNER_PRINCIPAL
+        if not isinstance(asking, Principal):
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("A project is opened for a `Principal`, not for {principal!r}.", principal=principal),
+            )
         return ProjectHandle(
             lambda conversation: self.views.view(project_id, user=asking.user, conversation=conversation),
             self.engine,
@@ -164,7 +193,7 @@ class Workspace:
 
     def import_manuscript(
         self,
-        path: Path,
+        path: str | Path,
         *,
         into: str | None = None,
         title: str = "",
@@ -174,25 +203,27 @@ class Workspace:
         """Import a manuscript file or folder as a new project, or into one (man-6)."""
         from fabula.workspace.transfer import import_file
 
-        return import_file(self.store, path, into=into, title=title, language=language, progress=progress)
+        return import_file(self.store, Path(path), into=into, title=title, language=language, progress=progress)
 
     def update_manuscript(
-        self, path: Path, into: str, *, remove_missing: bool = False, preview: bool = False
+        self, path: str | Path, into: str, *, remove_missing: bool = False, preview: bool = False
     ) -> UpdateReport:
         """Update a project from a newer file of its manuscript: what matches is changed, nothing is added twice."""
         from fabula.workspace.transfer import update_from_file
 
-        return update_from_file(self.store, path, into, remove_missing=remove_missing, preview=preview)
+        return update_from_file(self.store, Path(path), into, remove_missing=remove_missing, preview=preview)
 
-    def inspect_save(self, path: Path, *, language: str = "en", progress: Progress | None = None) -> SaveInspection:
+    def inspect_save(
+        self, path: str | Path, *, language: str = "en", progress: Progress | None = None
+    ) -> SaveInspection:
         """Check a save, and say what it would bring into this store; nothing is changed (sav-2)."""
         from fabula.workspace.saves import inspect_save
 
-        return inspect_save(self.store, path, language=language, progress=progress)
+        return inspect_save(self.store, Path(path), language=language, progress=progress)
 
     def load_save(
         self,
-        path: Path,
+        path: str | Path,
         choices: LoadChoices | None = None,
         *,
         principal: Principal | None = None,
@@ -206,7 +237,7 @@ class Workspace:
         from fabula.workspace.schemas.saves import LoadChoices
 
         user = principal.user if principal is not None else LOCAL_USER
-        return load_save(self.store, path, choices or LoadChoices(), user=user, progress=progress)
+        return load_save(self.store, Path(path), choices or LoadChoices(), user=user, progress=progress)
 
     def rename_project(self, name: str, title: str, *, allow_duplicate: bool = False) -> ProjectSummary:
         """Give a project another title; refused where another project has it, unless that is allowed."""
@@ -313,7 +344,7 @@ class Workspace:
 
         return await answer_chat(self, request, principal=principal, model=model)
 
-    def start_worker(self, *, threads: int = 2) -> Worker:
+    def start_worker(self, *, threads: PositiveInt = 2) -> Worker:
         """Run background jobs of all projects in this process until the workspace is closed."""
         from fabula.jobs.worker import Worker
         from fabula.workspace.handlers.job_kinds import job_kinds
@@ -343,7 +374,7 @@ class Workspace:
             return edits.get_profile(tx)
 
     def list_jobs(
-        self, project: str | None = None, *, states: Sequence[str] = (), limit: int = 100
+        self, project: str | None = None, *, states: Sequence[str] = (), limit: PositiveInt = 100
     ) -> list[ProjectJobs]:
         """List background jobs of one project by id or title, or of all; `limit` counts for each project."""
         from fabula.workspace.jobs import list_project_jobs
@@ -352,7 +383,7 @@ class Workspace:
         return list_project_jobs(self.store, found, states=states, limit=limit)
 
     def run_jobs(
-        self, *, threads: int = 2, until: Event | None = None, progress: Progress | None = None
+        self, *, threads: PositiveInt = 2, until: Event | None = None, progress: Progress | None = None
     ) -> Counter[JobState]:
         """Run what is due in all projects, or go on until an event; return how many jobs are in each state."""
         from collections import Counter

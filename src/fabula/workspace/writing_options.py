@@ -24,10 +24,12 @@ from fabula.llm.pricing import PRICES, Price, parse_prices
 from fabula.llm.provider_config import BUILT_IN_PROVIDERS, DEFAULT_RETRY_POLICY, ProviderConfig, RetryPolicy
 from fabula.llm.providers.local import BUNDLED_MODEL, find_model_file
 from fabula.llm.user_providers import load_providers
+from fabula.net.addresses import split_url
 from fabula.settings.values import SettingValues, read_values
 from fabula.skills.judge import JudgePolicy
 from fabula.store.store import LOCAL_USER, Store
 from fabula.text.tokens.models import ESTIMATE, is_known
+from fabula.workspace.arguments import check_arguments
 
 UNKNOWN_MODEL_WINDOW = 8192  # tokens, of a model that no table knows, on a server of one's own
 ADDED_TURN_TOKENS = 24  # of the first turn that Anthropic's API wants from the user
@@ -78,6 +80,7 @@ class ModelWish(TypedDict, total=False):
     judge: str | None  # the policy of the judge, in place of the one in the settings
 
 
+@check_arguments
 def choose_model(
     store: Store | None = None, project_id: str = "", *, user: str = LOCAL_USER, **wish: Unpack[ModelWish]
 ) -> ModelChoice:
@@ -88,6 +91,13 @@ def choose_model(
     fallback = "own" if base_url else _find_available()
     name = wish.get("provider") or values["llm.provider"] or fallback
     if base_url:
+        if split_url(base_url, ("http", "https")) is None:
+            raise FabulaError(
+                Code.LLM_ADDRESS_REFUSED,
+                message(
+                    "{url!r} is no address of a model. Give one that begins with http:// or https://.", url=base_url
+                ),
+            )
         known = registry.providers.get(name)
         config = known or ProviderConfig(name=name, needs_key=False, key_variable="FABULA_LLM_KEY")
         config = replace(config, base_url=base_url)

@@ -12,6 +12,7 @@ from fabula.context.recipes.preset import (
     UserProfile,
     available_anchors,
     complete_preset,
+    validate_preset,
 )
 
 __all__ = [
@@ -31,4 +32,5 @@ __all__ = [
     "UserProfile",
     "available_anchors",
     "complete_preset",
+    "validate_preset",
 ]

@@ -8,12 +8,13 @@ conversation (ctx-1). A field that a preset does not have is refused.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, json
 from msgspec.structs import replace
 
 from fabula.context.recipes.conditions import Condition
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Layer, Role
 from fabula.core.messages import join_names, message
@@ -106,12 +107,30 @@ def available_anchors(preset: Preset) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*BUILT_IN_ANCHORS, *(name for name in own if name))))
 
 
+def validate_preset(preset: Any) -> Preset:
+    """Return a preset whose values have the types of their fields, as JSON would give it; refuse any other.
+
+    A program without type checks may make a preset of anything; a table of names and values is read as JSON is.
+    """
+    try:
+        return json.decode(json.encode(preset), type=Preset)
+    except (ValidationError, TypeError, ValueError) as error:
+        title = preset.title if isinstance(preset, Preset) else ""
+        raise FabulaError(
+            Code.PRESET_INVALID,
+            message(
+                "The preset {name!r} cannot be used: {error}.", name=title, error=explain_decode_error(error, Preset)
+            ),
+        ) from error
+
+
 def complete_preset(preset: Preset, skeleton: Preset, profile: UserProfile | None = None) -> CompletePreset:
     """Add every anchor of the skeleton that the preset lacks and did not disable; refuse what cannot be used.
 
     Layers and conversation that the skeleton lacks too are added all the same (ctx-1). A user profile becomes the
     content of its anchor.
     """
+    preset = validate_preset(preset)
     roles = {node.anchor: node.role for node in (*_REQUIRED_NODES, *skeleton.nodes) if node.anchor and node.role}
     ids = {node.id for node in preset.nodes}
     named = [

@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from fabula.core.errors import Code
 from fabula.core.messages import Sentence, join_names, message
 from fabula.formats.lore.cards import CARD, CHARACTER_BOOK, LOREBOOK_V3, SPECS, detect_card_version
 from fabula.formats.lore.field_maps import (
@@ -40,6 +41,7 @@ from fabula.formats.lore.other_programs import (
 from fabula.lorebook.edits import Lorebook
 from fabula.lorebook.model import LorebookContents
 from fabula.lorebook.parsing import invalid_lorebook, refuse_edit
+from fabula.text.lookup import find_by_name
 
 FORMATS = (  # in the order in which they are tried
     NOVELAI,
@@ -89,7 +91,22 @@ def parse_lorebook(book: Lorebook) -> LorebookContents:
     return parse_contents(find_format(book), book.book, book.id or book.name, book.name, book.rules)
 
 
-def patch_entry(book: Lorebook, uid: int, **changes: Any) -> Lorebook:
+def find_uid(book: Lorebook, entry: str | int) -> int:
+    """The number of an entry by its number, or by its name if only one has it."""
+    if isinstance(entry, int) or entry.isdecimal():
+        return int(entry)
+    found = find_by_name(
+        parse_lorebook(book).book.entries,
+        entry,
+        what=message("entry"),
+        id_of=lambda one: str(one.uid),
+        names_of=lambda one: (one.comment or "",),
+        code=Code.LOREBOOK_INVALID,
+    )
+    return found.uid
+
+
+def patch_entry(book: Lorebook, uid: int, /, **changes: Any) -> Lorebook:
     """Change some fields of one entry."""
     book_format, rows, uids = _find_rows(book)
     at = _find_entry(book, rows, uids, uid)
@@ -97,7 +114,7 @@ def patch_entry(book: Lorebook, uid: int, **changes: Any) -> Lorebook:
     return _replace_rows(book, book_format, rows)
 
 
-def add_entry(book: Lorebook, **fields: Any) -> tuple[Lorebook, int]:
+def add_entry(book: Lorebook, /, **fields: Any) -> tuple[Lorebook, int]:
     """Add an entry; return the book and the number of the entry."""
     if book.format == CARD.name and detect_card_version(book.book) == 1:
         problem = message("{name} is a card of version 1, which has no lorebook to add an entry to.", name=book.name)

@@ -58,6 +58,9 @@ def read_card(path: Path) -> CharacterCard:
     return _add_container(card, data, label) if data.startswith((SIGNATURE, *_ZIP_SIGNATURES)) else card
 
 
+_BOOK_ENDINGS = (".json", ".lorebook", ".scenario", ".story")  # the latter are those of NovelAI
+
+
 def write_lorebook(
     book: Lorebook, path: Path, *, into: Path | None = None, overwrite: bool = False
 ) -> tuple[Sentence, ...]:
@@ -68,6 +71,8 @@ def write_lorebook(
     if into is not None and not is_container:
         _refuse_export(path, message("a card goes into a picture or an archive"), message("Use .png or .charx."))
     if not is_card:
+        if path.suffix.lower() not in _BOOK_ENDINGS:
+            _refuse_export(path, message("a lorebook cannot be written in this format"), message("Use .json."))
         raw = book.book
         write_file(encode_json(raw[LIST] if set(raw) == {LIST} else raw), path, overwrite=overwrite)
         return ()

@@ -1,0 +1,197 @@
+"""Checks what is handed to a verb against the types in its signature, for programs without type checks (ppl-4).
+
+The check stands at the door of every verb, so that a value of another type is refused with a code and the name of the
+argument before anything is done. A number where a text is expected counts as its digits, because chapters, messages
+and books have numbers; one name counts as a list of one; a table of names and values counts as the struct that it
+describes. A text with half a surrogate pair could not be kept, and is refused.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from enum import StrEnum
+from functools import wraps
+from types import FunctionType
+from typing import Annotated, Any, TypeVar, Unpack, get_args, get_origin
+
+from msgspec import Meta, Struct, ValidationError, convert, defstruct
+
+from fabula.core.decoding import explain_decode_error
+from fabula.core.errors import Code, FabulaError
+from fabula.core.fragment import is_encodable
+from fabula.core.messages import Sentence, join_names, message
+
+PositiveInt = Annotated[int, Meta(ge=1)]  # a limit, or a number of things of which there must be one
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+Kind = TypeVar("Kind", bound=type)
+Choice = TypeVar("Choice", bound=StrEnum)
+_Check = Callable[[Any], Any]  # returns the value to pass on
+_Reader = tuple[type[Struct], _Check]  # the type that it reads, for explanations
+
+_COLLECTIONS = (list, tuple, set, frozenset, dict)
+
+
+def check_verbs(kind: Kind) -> Kind:
+    """Let every public method of a class check its arguments."""
+    for name, method in list(vars(kind).items()):
+        is_verb = isinstance(method, FunctionType) and not name.startswith("_") and not hasattr(method, "__wrapped__")
+        if is_verb and not inspect.iscoroutinefunction(method):
+            setattr(kind, name, check_arguments(method))
+    return kind
+
+
+def check_arguments(verb: Verb, *, code: Code = Code.REQUEST_INVALID) -> Verb:
+    """Let a method check its arguments before it is run. Its types are read when it is first called."""
+    signature: _Signature | None = None
+
+    @wraps(verb)
+    def checked(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        nonlocal signature
+        if signature is None:
+            signature = _Signature(verb, code)
+        names, checks = signature.positional, signature.checks
+        values = [checks[name](value) if name in checks else value for name, value in zip(names, args, strict=False)]
+        if not signature.is_open and not signature.keywords.issuperset(kwargs):
+            raise signature.refuse_unknown(next(name for name in kwargs if name not in signature.keywords))
+        named = {name: checks[name](value) if name in checks else value for name, value in kwargs.items()}
+        return verb(self, *values, *args[len(values) :], **named)
+
+    return checked  # type: ignore[return-value]
+
+
+class _Signature:
+    """The checks of a verb, by the names of its arguments."""
+
+    def __init__(self, verb: Callable[..., Any], code: Code) -> None:
+        self._verb, self._code = verb.__name__, code
+        self.positional: list[str] = []
+        self.is_open = False
+        self.checks: dict[str, _Check] = {}
+        for parameter in list(inspect.signature(verb).parameters.values())[1:]:
+            hint = _evaluate(parameter.annotation, verb.__globals__)
+            if parameter.kind is parameter.VAR_KEYWORD and hint is Any:
+                self.is_open = True  # whatever it calls knows the names
+                continue
+            if parameter.kind is parameter.VAR_KEYWORD and get_origin(hint) is Unpack:
+                fields = get_args(hint)[0]
+                for name, one in fields.__annotations__.items():
+                    own = _evaluate(one.__forward_arg__, vars(sys.modules[fields.__module__]))
+                    self.checks[name] = self._make_check(name, own)
+                continue
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+                self.positional.append(parameter.name)
+            self.checks[parameter.name] = self._make_check(parameter.name, hint)
+        self.keywords = frozenset(self.checks)
+
+    def _make_check(self, name: str, hint: Any) -> _Check:
+        holder, read = _make_reader(name, hint)
+
+        def check(value: Any) -> Any:
+            try:
+                value = read(value)
+            except ValidationError as error:
+                raise self._refuse(explain_decode_error(error, holder)) from None
+            if not all(map(is_encodable, _list_texts(value))):
+                raise FabulaError(
+                    Code.TEXT_INVALID,
+                    message("`{name}` holds half a surrogate pair. Remove it. Nothing was changed.", name=name),
+                )
+            return value
+
+        return check
+
+    def refuse_unknown(self, name: str) -> FabulaError:
+        """The refusal of an argument that the verb does not have."""
+        near = get_close_matches(name, self.checks, n=1)
+        if near:
+            return self._refuse(message("there is no {name!r}; the nearest is {near!r}", name=name, near=near[0]))
+        known = join_names(list(self.checks))
+        return self._refuse(message("there is no {name!r}; there are {known}", name=name, known=known))
+
+    def _refuse(self, reason: Sentence) -> FabulaError:
+        return FabulaError(
+            self._code,
+            message("`{verb}` cannot do that: {reason}. Nothing was changed.", verb=self._verb, reason=reason),
+        )
+
+
+def read_choice(value: str, choices: type[Choice], name: str) -> Choice:
+    """Return one of several values by its name; any other is refused with the nearest one."""
+    try:
+        return convert(value, choices)
+    except ValidationError as error:
+        text = f"{error} - at `$.{name}`"
+        reason = explain_decode_error(ValidationError(text), defstruct("Argument", [(name, choices)]))
+        raise FabulaError(Code.REQUEST_INVALID, message("{reason}. Nothing was changed.", reason=reason)) from None
+
+
+def _evaluate(annotation: Any, names: dict[str, Any]) -> Any:
+    """The type that an annotation names; Any where its module imports it for type checks alone."""
+    try:
+        return eval(annotation, names) if isinstance(annotation, str) else annotation
+    except NameError:
+        return Any
+
+
+def _make_reader(name: str, hint: Any) -> _Reader:
+    """What reads a value as a type: itself where it has the type, or what it stands for."""
+    holder: type[Struct] = defstruct("Argument", [(name, hint)])
+    try:
+        convert({name: None}, holder)
+    except ValidationError:
+        pass
+    except TypeError:  # a type that msgspec does not know, such as `str | Path`
+        classes = _list_classes(hint)
+        return holder, lambda value: _check_class(name, value, classes) if classes else value
+
+    def read(value: Any) -> Any:
+        failures: list[ValidationError] = []
+        for reading in (value, *_list_readings(value)):
+            try:
+                converted = getattr(convert({name: reading}, holder), name)
+            except ValidationError as error:
+                failures.append(error)
+            else:  # a collection may be filled by the verb, so that its copy will not do
+                return reading if isinstance(converted, _COLLECTIONS) else converted
+        raise failures[0]
+
+    return holder, read
+
+
+def _list_readings(value: Any) -> Iterator[Any]:
+    """What else a value may stand for: a number for its digits, one name for a list of one."""
+    if type(value) is int:
+        yield from (str(value), [str(value)])
+    elif isinstance(value, str):
+        yield [value]
+    elif isinstance(value, list | tuple):
+        yield [str(one) if type(one) is int else one for one in value]
+
+
+def _list_classes(hint: Any) -> tuple[type, ...]:
+    """The classes of a union, without what is inside of them; none where one of them is no class."""
+    classes = [get_origin(one) or one for one in get_args(hint)]
+    return tuple(classes) if all(isinstance(one, type) for one in classes) else ()
+
+
+def _check_class(name: str, value: Any, classes: tuple[type, ...]) -> Any:
+    if isinstance(value, classes):
+        return value
+    expected = " | ".join("null" if one is type(None) else one.__name__ for one in classes)
+    raise ValidationError(f"Expected `{expected}`, got `{type(value).__name__}` - at `$.{name}`")
+
+
+def _list_texts(value: Any) -> Iterator[str]:
+    """Every text in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for pair in value.items():
+            yield from _list_texts(pair)
+    elif isinstance(value, _COLLECTIONS):
+        for one in value:
+            yield from _list_texts(one)
