@@ -78,6 +78,7 @@ def old_store(store: Store, address: str, rows: dict[str, dict[str, str]], perso
         for column in ("since_document", "since_offset", "until_document", "until_offset", "known_to"):
             connection.execute(text(f"ALTER TABLE codex_relations DROP COLUMN {column}"))
         connection.execute(text("ALTER TABLE projects DROP COLUMN book_order"))
+        connection.execute(text("ALTER TABLE heads DROP COLUMN number"))
         for table in ("runs", "renames"):
             connection.execute(text(f"ALTER TABLE {table} DROP COLUMN number"))
         connection.execute(text("DROP TABLE undo_steps"))

@@ -62,9 +62,7 @@ def find_project(workspace: Workspace, name: str) -> ProjectHandle:
 
 def number_project(workspace: Workspace, project_id: str) -> int:
     """Return the number that the list of projects shows for a project."""
-    from fabula.manuscript.projects import number_projects
-
-    return number_projects(workspace.projects())[project_id]
+    return next(one.number for one in workspace.projects() if one.id == project_id)
 
 
 def name_project(workspace: Workspace, project_id: str) -> str:

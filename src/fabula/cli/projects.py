@@ -26,7 +26,7 @@ from fabula.cli.output import (
     use_project_language,
 )
 from fabula.cli.progress import show_progress
-from fabula.cli.tables import Column, number_in_order, print_list, print_table
+from fabula.cli.tables import Column, print_list, print_table
 from fabula.cli.value_names import name_value
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message, plural
@@ -95,8 +95,7 @@ def list_projects(with_ids: IDS = False, store: STORE = None, as_json: JSON = Fa
         Column(message("characters"), lambda one: f"{one.characters:,}", right=True),
     ]
     empty = message('No projects yet. Make one: fabula new "A title", or fabula import a manuscript.')
-    oldest_first = sorted(found, key=lambda one: (one.made, one.id))
-    numbers = number_in_order(one.id for one in oldest_first)  # a change moves no number
+    numbers: dict[str, object] = {one.id: one.number for one in found}
     print_list(found, lambda one: one, columns, empty, as_json, with_ids=with_ids, numbers=numbers)
 
 
