@@ -28,6 +28,7 @@ from fabula.cli.tables import Column, number_in_order, print_list, print_table
 from fabula.cli.value_names import name_value
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message, plural
+from fabula.manuscript.model import trim_title
 
 if TYPE_CHECKING:
     from fabula.codex import Entry, Relation
@@ -194,7 +195,7 @@ def relate(
     other: Annotated[str, Argument(help="To whom: another entry, in the same way.")],
     kind: Annotated[str, Option("--kind", help="How: sister, owns, fears …")] = "",
     since: Annotated[str | None, Option("--since", help="From where on; `start` for the whole story.")] = None,
-    until: Annotated[str | None, Option("--until", help="Up to where; `end` for good.")] = None,
+    until: Annotated[str | None, Option("--until", help="Up to the beginning of this chapter; `end` for good.")] = None,
     known_to: KNOWN_TO = None,
     undo: UNDO = False,
     store: STORE = None,
@@ -481,6 +482,8 @@ def _warn_if(is_unaware: bool, entry: Entry) -> None:
         warn("{entry} will not know this. If that is wrong, add --known-to {name}.", entry=entry.name, name=name)
 
 
-def _place(at: Position, titles: Mapping[str, str]) -> str:
+def _place(at: Position, titles: Mapping[str, str]) -> Sentence | str:
     title = titles.get(at.document, at.document)
-    return f"{title}@{at.offset}" if at.offset else title
+    if not at.offset:
+        return title
+    return message("{title}, {count:,} characters in", title=trim_title(title), count=at.offset)

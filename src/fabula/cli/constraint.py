@@ -47,7 +47,7 @@ class ConstraintOptions:
     origin: ORIGIN = None
     priority: Annotated[int | None, Option("--priority", help="From 0 to 100; higher stands first.")] = None
     since: SINCE = None
-    until: Annotated[str | None, Option("--until", help="Up to where it holds; `end` for good.")] = None
+    until: Annotated[str | None, Option("--until", help="Up to the beginning of this chapter; `end` for good.")] = None
     check: Annotated[str | None, Option("--check", help="What a program checks, as JSON; `none` for nothing.")] = None
 
 

@@ -37,7 +37,7 @@ def open_workspace(location: str | None, *, runs_jobs: bool = True) -> Iterator[
 def _run_short_jobs(workspace: Workspace) -> None:
     """Do the short background work that a command has left, and say how to do the rest."""
     try:
-        with show_progress(message("Doing what follows from it")) as progress:
+        with show_progress(message("Updating synopses, recaps and the search index")) as progress:
             left = workspace.run_short_jobs(seconds=JOB_SECONDS, progress=progress)
     except FabulaError as error:  # the command itself has succeeded
         warn("Background work waits: {error}", error=describe_error(error))
@@ -46,8 +46,8 @@ def _run_short_jobs(workspace: Workspace) -> None:
         warn(
             plural(
                 left,
-                "{count} job waits in the background. Run it: fabula jobs run",
-                "{count} jobs wait in the background. Run them: fabula jobs run",
+                "{count} job waits in the background; the next commands go on with it. To do it now: fabula jobs run",
+                "{count} jobs wait in the background; the next commands go on with them. To do them now: fabula jobs run",
             )
         )
 

@@ -136,7 +136,7 @@ def find_project(store: Store, name: str, *, kind: Literal["book", "series"] | N
     every = list_projects(store)
     # The kind decides between two of one name. What is spelled like the title of another kind means that one.
     kinds = {one.kind for one in every if fold_name(one.title) == fold_name(name)}
-    return find_by_name(
+    found = find_by_name(
         every if kind is None or (kinds and kind not in kinds) else [one for one in every if one.kind == kind],
         name,
         what=message("series") if kind == "series" else message("project"),
@@ -147,6 +147,16 @@ def find_project(store: Store, name: str, *, kind: Literal["book", "series"] | N
         code=Code.PROJECT_NOT_FOUND,
         only_close=True,
     )
+    if kind == "series" and found.kind != kind:
+        raise FabulaError(
+            Code.PROJECT_INVALID,
+            message(
+                "{title} is a book, not a series. Name a series, or begin one: fabula series new TITLE. "
+                "Nothing was changed.",
+                title=found.title,
+            ),
+        )
+    return found
 
 
 def _describe(project: ProjectSummary) -> Sentence:

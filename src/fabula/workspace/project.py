@@ -192,6 +192,15 @@ class ProjectHandle:
             **{**given, **lists},
         )
         check_types(request)
+        if request.perspective is Perspective.READER and request.character:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message(
+                    "Either the reader is looking or a character. Leave out one of the two: {character}, or the "
+                    "reader.",
+                    character=request.character,
+                ),
+            )
         return self._resolve_names(request, view)
 
     def _resolve_names(self, request: Request, view: View) -> Request:
