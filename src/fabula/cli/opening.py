@@ -47,7 +47,8 @@ def _run_short_jobs(workspace: Workspace) -> None:
             plural(
                 left,
                 "{count} job waits in the background; the next commands go on with it. To do it now: fabula jobs run",
-                "{count} jobs wait in the background; the next commands go on with them. To do them now: fabula jobs run",
+                "{count} jobs wait in the background; the next commands go on with them. "
+                "To do them now: fabula jobs run",
             )
         )
 
