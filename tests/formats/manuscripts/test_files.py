@@ -17,7 +17,6 @@ from fabula.formats.manuscripts.files import (
 from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
 from tests.formats.manuscripts.books import CHINESE, ENGLISH, make_zip
 
-
 STRUCTURED = [ending for ending in WRITERS if ending != ".txt"]  # plain text is for people, and marks no headings
 
 
