@@ -287,8 +287,8 @@ def test_progress_and_know_say_what_was_stored_by_name_and_title(room: Room) -> 
     ]
     number = said.split(". from")[0].split()[-1]
     know = ("codex", "know", "Coast", "Grace Odell", "Will Tarn", "--progression", number)
-    assert room.run(*know, "--since", "The Weight") == (
-        f"Will Tarn knows progression {number} of Grace Odell (She resigns.) from The Weight on.\n"
+    assert room.run(*know, "--since", "ch-04") == (
+        f"Will Tarn knows progression {number} of Grace Odell (She resigns.) from The Inspector's Hand on.\n"
     )
     assert room.run("codex", "know", "Coast", "Grace Odell", "reader") == (
         "the reader knows Grace Odell from the start.\n"
@@ -344,3 +344,14 @@ def test_known_to_takes_the_words_that_are_printed(room: Room, monkeypatch: pyte
 
 def test_a_rename_of_a_name_that_nobody_has_is_refused_with_the_nearest(room: Room) -> None:
     assert "Did you mean Mara" in room.run("codex", "rename", "Coast", "Marra", "Eleanor", code=2)
+
+
+def test_the_preview_of_a_rename_says_that_another_entry_has_the_new_name(room: Room) -> None:
+    said = room.run("codex", "rename", "Coast", "Mara Venn", "Grace Odell")
+    assert "--apply --yes" in said
+    assert "another entry: Grace Odell" in room.aside
+
+
+def test_an_alias_that_another_entry_has_is_remarked_upon(room: Room) -> None:
+    room.run("codex", "edit", "Coast", "Mara Venn", "--alias", "Grace Odell")
+    assert "Grace Odell (character) is called Grace Odell too" in room.aside

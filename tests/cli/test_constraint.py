@@ -29,14 +29,14 @@ def test_constraints_are_listed_with_what_a_program_can_check(room: Room) -> Non
     first = room.read("constraint", "list", "Coast", "--origin", "user")[0]
     assert (first["id"], first["check"], first["checks"]["kind"]) == ("calm", None, "banned")
     last = len(found) + 1
-    assert re.search(rf"^ +{last}  ✓ .*No exclamation marks\.$", room.run("constraint", "list", "Coast"), re.MULTILINE)
+    assert re.search(rf"^ +{last}  No exclamation marks\. +✓ ", room.run("constraint", "list", "Coast"), re.MULTILINE)
     assert " calm " in room.run("constraint", "list", "Coast", "--ids")
 
 
 def test_a_constraint_is_added_edited_and_removed(room: Room) -> None:
     said = room.run("constraint", "add", "Coast", "She limps.", "--id", "limp", "--kind", "character")
     number = len(room.read("constraint", "list", "Coast"))
-    why = "checked by the judge model, because only a reader can tell whether it is kept"
+    why = "left to the judge model, because only a reader can tell whether it is kept"
     assert said == f"Constraint {number} is in force: “She limps.” It is {why}.\n"
     made = room.read(
         *("constraint", "edit", "Coast", "limp", "--text", "No limping.", "--until", "ch-05", "--priority", "7"),
@@ -76,11 +76,11 @@ def test_a_constraint_holds_for_its_span_and_names_wait_for_their_chapter(room: 
     [
         (
             "Do not mention Ephraim before the wedding.",
-            "checked by the judge model, because it has a condition, “before the wedding”",
+            "left to the judge model, because it has a condition, “before the wedding”",
         ),
-        ("Do not mention Ephraim until part two.", "checked by the judge model, because the book has no part 2"),
+        ("Do not mention Ephraim until part two.", "left to the judge model, because the book has no part 2"),
         ("Do not mention Ephraim before chapter 2.", "checked by a program before chapter 2 (now “The Weight”)"),
-        ("Hope is tired.", "checked by the judge model, because only a reader can tell whether it is kept"),
+        ("Hope is tired.", "left to the judge model, because only a reader can tell whether it is kept"),
     ],
 )
 def test_add_and_list_agree_on_who_checks_a_rule(room: Room, text: str, how: str) -> None:
@@ -200,3 +200,12 @@ def test_the_same_rule_twice_is_refused_with_its_number(room: Room) -> None:
     said = room.run("constraint", "add", "Coast", "No  cats.", code=2)
     assert re.search(r"Constraint \d+ says the same already: “No cats.”", said)
     room.run("constraint", "add", "Coast", "No cats.", "--until", "3")
+
+
+def test_a_rule_for_a_judge_model_that_is_off_is_said_to_be_checked_by_nobody(room: Room) -> None:
+    room.run("constraint", "add", "Coast", "She limps.")
+    assert "nobody checks 1 rule" in room.aside
+    assert "fabula setting set Coast judge.withModel true" in room.aside
+    room.run("setting", "set", "Coast", "judge.withModel", "true")
+    room.run("constraint", "list", "Coast")
+    assert "nobody checks" not in room.aside

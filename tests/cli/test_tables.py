@@ -131,7 +131,7 @@ def test_an_import_ends_with_what_to_do_next_as_commands(room: Room) -> None:
 def test_a_command_that_leaves_work_behind_says_how_to_run_it(room: Room) -> None:
     (room.folder / "offered.md").write_text("The lamp went out.", "utf-8")
     room.run("memory", "record", "Coast", "offered.md", "--rejected")
-    assert "1 job waits in the background. Run it: fabula jobs run" in room.aside
+    assert "1 job waits in the background; the next commands go on with it. To do it now: fabula jobs run" in room.aside
     room.run("jobs", "list", "Coast")
     assert "background" not in room.aside
 

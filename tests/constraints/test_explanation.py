@@ -33,6 +33,13 @@ LEFT = [
     ('Do not use the word "blood" in scenes with children.', "it has a condition, “in scenes with children”"),
     ('The word "war" must not appear in letters.', "it has a condition, “in letters”"),
     ("No adverbs.", "only a reader can tell whether it is kept"),
+    ("No chapter may be longer than 5000 words.", "a program measures sentences and paragraphs, not chapters"),
+    ("In part two nobody is called Ahab.", "a program cannot tell who is called what"),
+    (
+        "Do not mention Ahab in the prologue.",
+        "a program knows chapters and parts by their numbers only, not “the prologue”",
+    ),
+    ("楔子里不许提到吕布。", "a program knows chapters and parts by their numbers only, not “楔子”"),
     ("Keep sentences short during fights.", "it has a condition, “during fights”"),
     ("Keep sentences under 12 words during fights.", "it has a condition, “during fights”"),
     ("Anna never smiles before the wedding.", "it has a condition, “before the wedding”"),

@@ -108,7 +108,7 @@ def test_a_request_takes_names_in_place_of_ids(book: ProjectHandle) -> None:
 
 def test_chapters_are_numbered_as_a_reader_counts_them(book: ProjectHandle) -> None:
     assert [book.request(document_id=str(number)).document_id for number in (1, 2, 3)] == ["d1", "d2", "d3"]
-    assert "There is no chapter 4. The book has 3 chapters." in refuse(
+    assert "There is no chapter 4. The book has 3 chapters with a number." in refuse(
         lambda: book.request(document_id="4"), Code.DOCUMENT_UNKNOWN
     )
 

@@ -44,6 +44,29 @@ def test_an_ambiguous_title_is_answered_with_numbers_and_dates_and_no_ids(worksp
     assert workspace.project("2").id in ids
 
 
+def test_no_project_gets_the_number_of_another_when_one_is_loaded_deleted_or_restored(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    def numbers() -> dict[str, int]:
+        return {one.title: one.number for one in workspace.projects()}
+
+    workspace.create_project("Old").save(tmp_path / "old.fabula")
+    workspace.delete_project("Old")
+    with Workspace.open(str(tmp_path / "elsewhere")) as elsewhere:
+        elsewhere.create_project("New")
+        elsewhere.load_save(tmp_path / "old.fabula")
+        assert {one.title: one.number for one in elsewhere.projects()} == {"New": 1, "Old": 2}
+    workspace.create_project("Second")
+    workspace.create_project("Third")
+    assert numbers() == {"Second": 2, "Third": 3}
+    workspace.delete_project("2")
+    assert numbers() == {"Third": 3}
+    workspace.create_project("Fourth")
+    workspace.restore_project("Second")
+    assert numbers() == {"Second": 2, "Third": 3, "Fourth": 4}
+    assert workspace.project("3").id == workspace.project("Third").id
+
+
 def test_a_title_that_is_taken_is_refused(workspace: Workspace, tmp_path: Path) -> None:
     workspace.create_project("One").save(tmp_path / "one.fabula")
     workspace.create_project("Two")

@@ -43,7 +43,7 @@ def list_chapters(project: PROJECT, with_ids: IDS = False, store: STORE = None, 
         found = opened.chapters.list_chapters()
     empty = message("No chapters yet. Write one: fabula chapter new {project} TITLE", project=quote_name(project))
     columns: list[Column[ChapterRecord]] = [
-        Column(message("title"), lambda one: f"{'  ' * one.depth}{one.title or one.id}", style="bold"),
+        Column(message("title"), lambda one: f"{'  ' * one.depth}{one.name}", style="bold"),
         Column(message("characters"), lambda one: f"{one.length:,}", right=True),
     ]
     numbers = {one.id: one.number for one in found}
@@ -63,7 +63,7 @@ def show(project: PROJECT, chapter: CHAPTER, store: STORE = None, as_json: JSON 
     if as_json:
         print_json(describe_text(found))
     else:
-        print_line(f"{found.record.title}\n\n{found.text}")
+        print_line(f"{found.record.name}\n\n{found.text}")
 
 
 @commands.command()
@@ -89,7 +89,7 @@ def new(
     if as_json:
         print_json(describe_chapter(made))
     else:
-        say("{title} is added.", title=made.title)
+        say("{title} is added.", title=made.name)
 
 
 @commands.command()
@@ -106,7 +106,7 @@ def edit(project: PROJECT, chapter: CHAPTER, store: STORE = None) -> None:
         text = read_text(str(path))
         if text == found.text or text == f"{found.text}\n":
             path.unlink()
-            say("{title} is unchanged.", title=record.title)
+            say("{title} is unchanged.", title=record.name)
             return
         try:
             changed = opened.chapters.write(record.id, text, expected_revision=record.revision)
@@ -114,7 +114,7 @@ def edit(project: PROJECT, chapter: CHAPTER, store: STORE = None) -> None:
             warn("Your text was not stored. It is in {path}.", path=path)
             raise
         path.unlink()
-    say("{title} is stored as revision {revision}.", title=changed.title, revision=changed.revision)
+    say("{title} is stored as revision {revision}.", title=changed.name, revision=changed.revision)
 
 
 @commands.command()
@@ -139,7 +139,7 @@ def replace(
                 say(plural(count, "{title}: replaced once.", "{title}: replaced {count:,} times.", title=title))
             return
         changed = opened.chapters.write(chapter, read_text(str(file)))
-    say("{title} is stored as revision {revision}.", title=changed.title, revision=changed.revision)
+    say("{title} is stored as revision {revision}.", title=changed.name, revision=changed.revision)
 
 
 @commands.command()
@@ -155,9 +155,9 @@ def rename(
     Example: fabula chapter rename "The Lantern Coast" 3 "The Bell"
     """
     with open_project(project, store) as opened:
-        old = opened.chapters.read(chapter).record.title
+        old = opened.chapters.read(chapter).record.name
         changed = opened.chapters.rename(chapter, title, allow_duplicate=yes)
-    say("{old} is now {new}.", old=old, new=changed.title)
+    say("{old} is now {new}.", old=old, new=changed.name)
 
 
 @commands.command()
@@ -175,7 +175,7 @@ def move(
     """
     with open_project(project, store) as opened:
         moved = opened.chapters.move(chapter, before=before, after=after, into=into)
-    say("{title} is moved.", title=moved.title)
+    say("{title} is moved.", title=moved.name)
 
 
 @commands.command()
@@ -191,7 +191,7 @@ def merge(
     """
     with open_project(project, store) as opened:
         merged = opened.chapters.merge(chapter, other)
-    say("{title} holds both now: {count:,} characters.", title=merged.title, count=merged.length)
+    say("{title} holds both now: {count:,} characters.", title=merged.name, count=merged.length)
 
 
 @commands.command()
@@ -209,9 +209,9 @@ def split(
         first, second = opened.chapters.split(place, title)
     say(
         "{first} has {count:,} characters now, and {second} the other {rest:,}.",
-        first=first.title,
+        first=first.name,
         count=first.length,
-        second=second.title,
+        second=second.name,
         rest=second.length,
     )
 
@@ -227,7 +227,7 @@ def delete(project: PROJECT, chapter: CHAPTER, store: STORE = None) -> None:
     below = plural(count - 1, " and {count} document below it", " and {count} documents below it")
     say(
         "{title}{below} is deleted. To bring it back: fabula undo {project}",
-        title=removed.title,
+        title=removed.name,
         below=below if count > 1 else "",
         project=shlex.quote(project),
     )

@@ -28,6 +28,7 @@ from fabula.cli.tables import Column, number_in_order, print_list, print_table
 from fabula.cli.value_names import name_value
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message, plural
+from fabula.manuscript.model import trim_title
 
 if TYPE_CHECKING:
     from fabula.codex import Entry, Relation
@@ -46,6 +47,7 @@ KNOWN_TO = Annotated[
 _WORDS = {"reader": message("the reader"), "everybody": message("everybody else")}
 _SHOWN_TEXT = 80  # characters of a progression in one line
 UNDO = Annotated[bool, Option("--undo", help="Take it back.")]
+YES = Annotated[bool, Option("--yes", "-y", help="Also if another entry has that name.")]
 
 commands = CommandGroup("codex", help="Who and what there is in the story.")
 
@@ -129,6 +131,7 @@ def add(
     project: PROJECT,
     name: Annotated[str, Argument(help="What it is called.")],
     entry_id: Annotated[str, Option("--id", help="Its id; made up if left out.")] = "",
+    yes: YES = False,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -139,11 +142,13 @@ def add(
     from fabula.workspace.schemas.codex import describe_entry
 
     with open_project(project, store) as opened:
-        made = opened.codex.add(name, entry_id=entry_id, **context.obj.values())
+        made = opened.codex.add(name, entry_id=entry_id, allow_duplicate=yes, **context.obj.values())
+        namesakes = opened.codex.list_namesakes(made.id)
         is_unaware = context.obj.known_to is not None and opened.codex.is_unaware(made.id)
     kind, level = name_value(made.type), name_value(made.level.value)
     done = message("{name} is in the codex ({kind}, {level}).", name=made.name, kind=kind, level=level)
     report(describe_entry(made), done, as_json)
+    _warn_of_namesakes(namesakes)
     _warn_if(is_unaware, made)
 
 
@@ -153,6 +158,7 @@ def edit(
     project: PROJECT,
     entry: ENTRY,
     name: Annotated[str | None, Option("--name", help="Another name, here only; see `rename`.")] = None,
+    yes: YES = False,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -163,9 +169,11 @@ def edit(
     from fabula.workspace.schemas.codex import describe_entry
 
     with open_project(project, store) as opened:
-        changed = opened.codex.edit(entry, name=name, **context.obj.values())
+        changed = opened.codex.edit(entry, name=name, allow_duplicate=yes, **context.obj.values())
+        namesakes = opened.codex.list_namesakes(changed.id)
         is_unaware = context.obj.known_to is not None and opened.codex.is_unaware(changed.id)
     report(describe_entry(changed), message("{name} is changed.", name=changed.name), as_json)
+    _warn_of_namesakes(namesakes)
     _warn_if(is_unaware, changed)
 
 
@@ -187,7 +195,7 @@ def relate(
     other: Annotated[str, Argument(help="To whom: another entry, in the same way.")],
     kind: Annotated[str, Option("--kind", help="How: sister, owns, fears …")] = "",
     since: Annotated[str | None, Option("--since", help="From where on; `start` for the whole story.")] = None,
-    until: Annotated[str | None, Option("--until", help="Up to where; `end` for good.")] = None,
+    until: Annotated[str | None, Option("--until", help="Up to the beginning of this chapter; `end` for good.")] = None,
     known_to: KNOWN_TO = None,
     undo: UNDO = False,
     store: STORE = None,
@@ -260,7 +268,7 @@ def know(
     Example: fabula codex know "The Lantern Coast" "The Dark Hour" "Grace Odell" --since ch-02
     """
     with open_project(project, store) as opened:
-        found, knower = opened.codex.set_knowledge(entry, who, progression=number, since=since, undo=undo)
+        found, knower, before = opened.codex.set_knowledge(entry, who, progression=number, since=since, undo=undo)
         names, titles = _read_names(opened)
         knowers = opened.codex.list_knowers(found.id)
     knower_name: Sentence | str = _WORDS.get(knower, names.get(knower, knower))
@@ -275,6 +283,11 @@ def know(
         say("{who} knows {what} from the start.", who=knower_name, what=what)
     else:
         say("{who} knows {what} from {place} on.", who=knower_name, what=what, place=_place(at, titles))
+    if not undo and before is not None and before.since != at:
+        if before.since is None:
+            say("Before, it was known from the start.")
+        else:
+            say("Before, it was known from {place} on.", place=_place(before.since, titles))
 
 
 @commands.command()
@@ -311,7 +324,7 @@ def rename(
     also: Annotated[
         list[str] | None, Option("--also", help="Rename this as well: a name that is offered, or NAME=OTHER.")
     ] = None,
-    yes: Annotated[bool, Option("--yes", "-y", help="Also if another entry has the new name.")] = False,
+    yes: YES = False,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -324,9 +337,17 @@ def rename(
     with open_project(project, store) as opened, show_progress(message("Looking for {name}", name=old)):
         places = opened.codex.preview_rename(old, new, history=history, also=also or ())
         offers = opened.codex.offer_renames(old, new, history=history, also=also or ())
+        owner = opened.codex.find_name_owner(old, new)
         rename_id = ""
         if apply and places:
             rename_id = opened.codex.rename(old, new, history=history, also=also or (), allow_duplicate=yes)
+    if owner is not None:
+        warn(
+            "{new} is a name of another entry: {entry} ({kind}). After the rename nobody can tell the two apart.",
+            new=new,
+            entry=owner.name,
+            kind=name_value(owner.type),
+        )
     if as_json:
         print_json(describe_rename(places, rename_id, offers, current_language()))
         return
@@ -346,7 +367,8 @@ def rename(
         undo = f"fabula codex undo-rename {project} {rename_id}"
         say("Renamed in {places}. Undo: {command}", places=count, command=undo)
     elif places:
-        say("Found in {places}. Add --apply to rename.", places=count)
+        flags = "--apply" if owner is None else "--apply --yes"
+        say("Found in {places}. Add {flags} to rename.", places=count, flags=flags)
     else:
         say("{name} was found nowhere. There is nothing to rename.", name=old)
 
@@ -365,6 +387,17 @@ def undo_rename(
         undone = opened.codex.undo_rename(rename_id or None)
     places = plural(undone.count, "{count} place", "{count} places")
     say("{new} is {old} again in {places}.", new=undone.new, old=undone.old, places=places)
+
+
+def _warn_of_namesakes(namesakes: Sequence[tuple[str, Entry]]) -> None:
+    """Say which names of an entry others have too."""
+    for name, other in namesakes:
+        warn(
+            "{entry} ({kind}) is called {name} too. Where {name} stands in a text, both may be meant.",
+            entry=other.name,
+            kind=name_value(other.type),
+            name=name,
+        )
 
 
 def _print_entry(
@@ -449,6 +482,8 @@ def _warn_if(is_unaware: bool, entry: Entry) -> None:
         warn("{entry} will not know this. If that is wrong, add --known-to {name}.", entry=entry.name, name=name)
 
 
-def _place(at: Position, titles: Mapping[str, str]) -> str:
+def _place(at: Position, titles: Mapping[str, str]) -> Sentence | str:
     title = titles.get(at.document, at.document)
-    return f"{title}@{at.offset}" if at.offset else title
+    if not at.offset:
+        return title
+    return message("{title}, {count:,} characters in", title=trim_title(title), count=at.offset)

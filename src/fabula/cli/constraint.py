@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +13,17 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup, CommandWithOptions
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import ANY_PROJECT, IDS, JSON, PROJECT, SINCE, STORE
-from fabula.cli.output import current_language, invalid_request, print_json, print_line, render, report, say
+from fabula.cli.output import (
+    current_language,
+    invalid_request,
+    print_json,
+    print_line,
+    quote_name,
+    render,
+    report,
+    say,
+    warn,
+)
 from fabula.cli.progress import show_progress
 from fabula.cli.tables import Column, print_list
 from fabula.cli.value_names import add_rule_number, name_value
@@ -36,7 +47,7 @@ class ConstraintOptions:
     origin: ORIGIN = None
     priority: Annotated[int | None, Option("--priority", help="From 0 to 100; higher stands first.")] = None
     since: SINCE = None
-    until: Annotated[str | None, Option("--until", help="Up to where it holds; `end` for good.")] = None
+    until: Annotated[str | None, Option("--until", help="Up to the beginning of this chapter; `end` for good.")] = None
     check: Annotated[str | None, Option("--check", help="What a program checks, as JSON; `none` for nothing.")] = None
 
 
@@ -63,15 +74,16 @@ def list_constraints(
 
     with open_project(project, store) as opened:
         found = opened.constraints.list_constraints(kind=kind, origin=origin)
+        has_judge = opened.constraints.has_judge()
     columns: list[Column[CheckedConstraint]] = [
+        Column(message("rule"), lambda one: one.constraint.text, wraps=True, style="bold"),
         Column(message("checked"), lambda one: "✓" if one.check is not None else "", style="green"),
+        Column(message("who checks it"), lambda one: one.how, wraps=True),
         Column(message("kind"), lambda one: name_value(one.constraint.kind.value)),
         Column(message("from"), lambda one: name_value(one.constraint.origin.value)),
         Column(message("priority"), lambda one: one.constraint.priority, right=True),
         Column(message("since"), lambda one: one.since),
         Column(message("until"), lambda one: one.until),
-        Column(message("who checks it"), lambda one: one.how, wraps=True),
-        Column(message("rule"), lambda one: one.constraint.text, wraps=True),
     ]
     empty = message("No constraints. Add one: fabula constraint add PROJECT TEXT")
     print_list(
@@ -84,6 +96,7 @@ def list_constraints(
         id_of=lambda one: one.constraint.id,
         numbers={one.constraint.id: one.number for one in found},
     )
+    _warn_without_judge(found, has_judge, project)
 
 
 @commands.command(cls=ConstraintCommand)
@@ -103,6 +116,7 @@ def add(
 
     with open_project(project, store) as opened:
         made = opened.constraints.add(text, constraint_id=constraint_id, **asdict(context.obj))
+        has_judge = opened.constraints.has_judge()
     sentence = message(
         "Constraint {number} is in force: “{text}” It is {how}.",
         number=made.number,
@@ -110,6 +124,8 @@ def add(
         how=made.how,
     )
     report(describe_checked(made, current_language()), sentence, as_json)
+    _warn_of_unknown_names(made)
+    _warn_without_judge([made], has_judge, project)
 
 
 @commands.command(cls=ConstraintCommand)
@@ -129,6 +145,7 @@ def edit(
 
     with open_project(project, store) as opened:
         changed = opened.constraints.edit(constraint, text=text, **asdict(context.obj))
+        has_judge = opened.constraints.has_judge()
     sentence = message(
         "Constraint {number} is changed: “{text}” It is {how}.",
         number=changed.number,
@@ -136,6 +153,8 @@ def edit(
         how=changed.how,
     )
     report(describe_checked(changed, current_language()), sentence, as_json)
+    _warn_of_unknown_names(changed)
+    _warn_without_judge([changed], has_judge, project)
 
 
 @commands.command()
@@ -189,6 +208,26 @@ def check(
         _say_unchecked(unchecked)
     if found:
         raise typer.Exit(1)
+
+
+def _warn_of_unknown_names(checked: CheckedConstraint) -> None:
+    """Say that a forbidden name is no entry's, so that only this spelling is found."""
+    for name in checked.unknown_names:
+        warn("No entry of the codex is called {name}. Only this spelling is looked for.", name=name)
+
+
+def _warn_without_judge(checked: Sequence[CheckedConstraint], has_judge: bool, project: str) -> None:
+    """Say that nobody checks rules which are left to a judge model that is off."""
+    count = sum(one.check is None for one in checked)
+    if count and not has_judge:
+        warn(
+            plural(
+                count,
+                "The judge model is off, so nobody checks {count} rule that is left to it. Turn it on: {command}",
+                "The judge model is off, so nobody checks {count} rules that are left to it. Turn it on: {command}",
+                command=f"fabula setting set {quote_name(project)} judge.withModel true",
+            )
+        )
 
 
 def _say_unchecked(count: int) -> None:

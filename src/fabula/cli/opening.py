@@ -37,7 +37,7 @@ def open_workspace(location: str | None, *, runs_jobs: bool = True) -> Iterator[
 def _run_short_jobs(workspace: Workspace) -> None:
     """Do the short background work that a command has left, and say how to do the rest."""
     try:
-        with show_progress(message("Doing what follows from it")) as progress:
+        with show_progress(message("Updating synopses, recaps and the search index")) as progress:
             left = workspace.run_short_jobs(seconds=JOB_SECONDS, progress=progress)
     except FabulaError as error:  # the command itself has succeeded
         warn("Background work waits: {error}", error=describe_error(error))
@@ -46,8 +46,9 @@ def _run_short_jobs(workspace: Workspace) -> None:
         warn(
             plural(
                 left,
-                "{count} job waits in the background. Run it: fabula jobs run",
-                "{count} jobs wait in the background. Run them: fabula jobs run",
+                "{count} job waits in the background; the next commands go on with it. To do it now: fabula jobs run",
+                "{count} jobs wait in the background; the next commands go on with them. "
+                "To do them now: fabula jobs run",
             )
         )
 
@@ -62,9 +63,7 @@ def find_project(workspace: Workspace, name: str) -> ProjectHandle:
 
 def number_project(workspace: Workspace, project_id: str) -> int:
     """Return the number that the list of projects shows for a project."""
-    from fabula.manuscript.projects import number_projects
-
-    return number_projects(workspace.projects())[project_id]
+    return next(one.number for one in workspace.projects() if one.id == project_id)
 
 
 def name_project(workspace: Workspace, project_id: str) -> str:

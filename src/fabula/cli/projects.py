@@ -24,9 +24,10 @@ from fabula.cli.output import (
     say,
     translate,
     use_project_language,
+    warn,
 )
 from fabula.cli.progress import show_progress
-from fabula.cli.tables import Column, number_in_order, print_list, print_table
+from fabula.cli.tables import Column, print_list, print_table
 from fabula.cli.value_names import name_value
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message, plural
@@ -91,12 +92,11 @@ def list_projects(with_ids: IDS = False, store: STORE = None, as_json: JSON = Fa
         Column(message("title"), lambda one: one.title, style="bold"),
         Column(message("changed"), lambda one: format_time(one.changed)),
         Column(message("language"), lambda one: name_value(one.language)),
-        Column(message("chapters"), lambda one: f"{one.documents:,}", right=True),
+        Column(message("documents"), lambda one: f"{one.documents:,}", right=True),
         Column(message("characters"), lambda one: f"{one.characters:,}", right=True),
     ]
     empty = message('No projects yet. Make one: fabula new "A title", or fabula import a manuscript.')
-    oldest_first = sorted(found, key=lambda one: (one.made, one.id))
-    numbers = number_in_order(one.id for one in oldest_first)  # a change moves no number
+    numbers: dict[str, object] = {one.id: one.number for one in found}
     print_list(found, lambda one: one, columns, empty, as_json, with_ids=with_ids, numbers=numbers)
 
 
@@ -138,6 +138,13 @@ def import_manuscript(
         counts.append(plural(report.entries, "{count} entry", "{count} entries"))
     say("Imported {counts} into {title}.", counts=join_names(counts), title=imported.title)
     print_warnings(report.warnings)
+    if into is None and name != quote_name(imported.title):
+        warn(
+            "Another project is called {title} too. This one is number {number}. To update a project from a newer "
+            "file of it: fabula import FILE --into PROJECT --update",
+            title=imported.title,
+            number=name,
+        )
     _print_next_steps(name)
 
 

@@ -34,7 +34,7 @@ def list_revisions(project: PROJECT, chapter: CHAPTER, store: STORE = None, as_j
     with open_project(project, store) as opened:
         record, found = opened.revisions.list_revisions(chapter)
     if not as_json:
-        say("{title} is at revision {revision}.", title=record.title, revision=record.revision)
+        say("{title} is at revision {revision}.", title=record.name, revision=record.revision)
     columns: list[Column[Revision]] = [
         Column(message("kept"), lambda one: format_time(one.recorded_at)),
         Column(message("characters"), lambda one: f"{one.length:,}", right=True),
@@ -100,7 +100,7 @@ def restore(
         changed = opened.revisions.restore(chapter, revision)
     say(
         "{title} has the text of revision {restored} again, as revision {revision}.",
-        title=changed.title,
+        title=changed.name,
         restored=revision,
         revision=changed.revision,
     )

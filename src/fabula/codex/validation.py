@@ -43,7 +43,7 @@ def validate_entry(entry: Entry) -> Entry:
         )
     name = entry.name.strip()
     if not name:
-        raise codex_error(message("The entry {id!r} needs a name.", id=entry.id))
+        raise codex_error(message("An entry needs a name: what is it called?"))
     short = shorten_to_line(name, MAX_SHOWN)
     kind, aliases, tags = entry.type.strip(), _strip_all(entry.aliases), _strip_all(entry.tags)
     if not kind:

@@ -136,6 +136,12 @@ def _holds_at(check: TextCheck, position: Position | None, timeline: Timeline) -
     return index is not None and story_range.problem is None and story_range.first <= index < story_range.end
 
 
+def is_elsewhere(check: TextCheck, position: Position, timeline: Timeline) -> bool:
+    """Does a check hold in other chapters of the story than that of this position?"""
+    index, story_range = timeline.index(position.document), find_story_range(check, timeline)
+    return index is not None and story_range.problem is None and not story_range.first <= index < story_range.end
+
+
 def _run_check(
     text: str, check: TextCheck, language: Language, entry_names: EntryNames
 ) -> Iterator[tuple[Span, Sentence]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -332,5 +333,11 @@ def _find_division(limits: ChapterLimits, number: int, timeline: Timeline) -> in
                 "the book has more than one {name}: write its part or volume too",
                 name=name_divisions([(limits.division, wanted)]),
             )
+    in_order = [own for own in numbers if own is not None]
+    if sum(own == number != before for before, own in pairwise([0, *in_order])) > 1:
+        return message(
+            "the book has more than one {name}: write its part or volume too",
+            name=name_divisions([(limits.division, number)]),
+        )
     found = (index for index, own in enumerate(numbers) if own is not None and own >= number)
     return next(found, len(numbers))

@@ -110,12 +110,17 @@ class Constraint(Struct, frozen=True, kw_only=True):
     check: TextCheck | None = None
 
     def __post_init__(self) -> None:
-        if not self.id.strip() or not self.text.strip() or not 0 <= self.priority <= 100:
+        if not self.id.strip() or not self.text.strip():
+            raise FabulaError(
+                Code.CONSTRAINT_VALIDATION_ERROR,
+                message("A constraint needs a text and an id: say what must not happen. Nothing was changed."),
+            )
+        if not 0 <= self.priority <= 100:
             raise FabulaError(
                 Code.CONSTRAINT_VALIDATION_ERROR,
                 message(
-                    "The constraint {id!r} needs an id, a text and a priority from 0 to 100. Nothing was changed.",
-                    id=self.id,
+                    "The priority of a constraint is a number from 0 to 100, not {priority}. Nothing was changed.",
+                    priority=self.priority,
                 ),
             )
 

@@ -58,6 +58,13 @@ def read_rule(text: str, names: Iterable[str] = ()) -> RuleReading:
     return RuleReading(reason=explain_unchecked(rule, body, quoted, known))
 
 
+def is_condition_only(text: str) -> bool:
+    """Does a text consist of a condition ("before chapter 3") without a rule?"""
+    plain = " ".join(text.split()).rstrip(_END_MARKS)
+    found = split_condition(plain)
+    return bool(plain) and found is not None and not found[0].strip(_END_MARKS)
+
+
 def _pair_single_marks(text: str, plain: str) -> str:
     """Keep the curly single marks of a rule that has them as quotation marks."""
     kept = " ".join(text.split()).strip().rstrip(_END_MARKS)

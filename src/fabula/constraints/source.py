@@ -1,30 +1,79 @@
-"""The constraints source: offers every constraint; the gate drops those that do not hold here (con-1, con-2)."""
+"""The constraints source: offers the constraints that may hold where the request is (con-1, con-2).
+
+The gate drops those whose span of the story is elsewhere. A rule that names chapters in its own words ("not before
+chapter 5"), and which a program understands, is offered in those chapters only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from fabula.constraints.model import Constraints
+from fabula.constraints.checks import EntryNames, find_check, is_elsewhere
+from fabula.constraints.conditions import has_chapter_limits, name_story_range
+from fabula.constraints.model import Constraints, TextCheck
 from fabula.context.request import SourceRequest
-from fabula.context.trace import Verdict
+from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
-from fabula.core.fragment import Fragment
+from fabula.core.fragment import Fragment, Layer
+from fabula.core.messages import message
 from fabula.core.view import View
+
+LimitedRules = dict[str, TextCheck]  # the source of a rule that holds in some chapters -> its check
 
 
 class ConstraintsSource:
-    """Offers every constraint of the project, in order."""
+    """Offers the constraints of the project, in order; `find_limited` finds those that hold in some chapters only."""
 
     name = "constraints"
     unavailable_code = Code.SOURCE_UNAVAILABLE
     blocking = False
     runs_first = False
 
+    def __init__(self, find_limited: Callable[[View], LimitedRules] | None = None) -> None:
+        self._find_limited = find_limited or (lambda view: find_limited_rules(view.snapshot(Constraints)))
+
     def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
-        """Offer the fragments of the snapshot."""
+        """Offer the fragments of the snapshot, without those that hold in other chapters."""
         constraints = view.snapshot(Constraints)
-        return constraints.fragments if constraints is not None else ()
+        if constraints is None:
+            return ()
+        omitted = self._find_omitted(source_request, view)
+        return (
+            tuple(one for one in constraints.fragments if one.source not in omitted)
+            if omitted
+            else constraints.fragments
+        )
 
     def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
-        """Return nothing: every constraint is offered."""
-        return ()
+        """Explain the constraints that hold in other chapters."""
+        constraints, omitted = view.snapshot(Constraints), self._find_omitted(source_request, view)
+        for fragment in constraints.fragments if constraints is not None else ():
+            if fragment.source in omitted:
+                chapters = name_story_range(omitted[fragment.source], view.timeline)
+                cause = message("it holds only {chapters}", chapters=chapters)
+                yield Verdict(
+                    fragment.source,
+                    "",
+                    Layer.RULES,
+                    Reason.CONDITION_UNMET,
+                    0,
+                    fragment.score,
+                    text=fragment.text,
+                    part=fragment.part,
+                    cause=cause,
+                )
+
+    def _find_omitted(self, source_request: SourceRequest, view: View) -> LimitedRules:
+        here = source_request.vantage.position
+        if here is None:
+            return {}
+        limited = self._find_limited(view)
+        return {source: check for source, check in limited.items() if is_elsewhere(check, here, view.timeline)}
+
+
+def find_limited_rules(constraints: Constraints | None, entry_names: EntryNames | None = None) -> LimitedRules:
+    """Find the rules whose own words say in which chapters they hold, as far as a program understands them."""
+    checks = {
+        f"constraint:{one.id}": find_check(one, entry_names) for one in (constraints.constraints if constraints else ())
+    }
+    return {source: check for source, check in checks.items() if check is not None and has_chapter_limits(check)}

@@ -63,6 +63,10 @@ def explain_gate(
         match reason:
             case Reason.NOT_KNOWN:
                 if limits.since is not None and not timeline.has_reached(limits.since, here):
+                    knower, name = _name_knower(vantage, name_of)
+                    is_told = any(ident == knower for ident, _ in limits.learned_at)
+                    if limits.known_to is not None and knower not in limits.known_to and not is_told:
+                        return message("{name} does not know this", name=name)  # nor when it has happened
                     return _explain_revelation(limits.since, here, timeline)
                 if sentence := _explain_ignorance(
                     limits, _list_later_knowers(visibilities, here, timeline), vantage, timeline, name_of
@@ -116,13 +120,17 @@ def _list_later_knowers(visibilities: Sequence[Visibility], here: Position | Non
     return {ident for ident, at in learned if not timeline.has_reached(at, here)}
 
 
+def _name_knower(vantage: Vantage, name_of: Callable[[str], str]) -> tuple[str, Sentence | str]:
+    """The id and the name of the one from whose point of view a request is made."""
+    character = vantage.character if vantage.perspective is Perspective.CHARACTER else None
+    return (character, name_of(character)) if character else (Perspective.READER.value, message("the reader"))
+
+
 def _explain_ignorance(
     limits: Visibility, later: Container[str], vantage: Vantage, timeline: Timeline, name_of: Callable[[str], str]
 ) -> Sentence | None:
     """Say who does not know something until when, or who does; not those who learn it `later`."""
-    character = vantage.character if vantage.perspective is Perspective.CHARACTER else None
-    knower = character or Perspective.READER.value
-    name = name_of(character) if character else message("the reader")
+    knower, name = _name_knower(vantage, name_of)
     learned = next((at for ident, at in limits.learned_at if ident == knower), None)
     if learned is not None and not timeline.has_reached(learned, vantage.position):
         if vantage.position is not None and learned.document == vantage.position.document:

@@ -18,6 +18,20 @@ if TYPE_CHECKING:
     from fabula.text.tokens.paragraphs import Paragraphs
 
 
+_NAME_LENGTH = 40  # of a document that has no title
+
+
+def name_document(title: str, text: str) -> str:
+    """What lists call a document: its title, else the first words of its text (front matter often has no title)."""
+    words = "" if title else " ".join(text[: 4 * _NAME_LENGTH].split())
+    return title or (words if 0 < len(words) <= _NAME_LENGTH else f"{words[: _NAME_LENGTH - 1].rstrip()}…")
+
+
+def trim_title(title: str) -> str:
+    """A title as it stands inside a sentence: without a full stop of its own."""
+    return title.rstrip(" .。") or title
+
+
 @dataclass(frozen=True)
 class Document:
     """One document at one revision. Its text has normalised line ends."""
@@ -35,6 +49,11 @@ class Document:
     synopsis_text_hash: str = ""  # of the text that was summarised; where empty, the synopsis counts as fresh
     beats: tuple[str, ...] = ()
     known_to: frozenset[str] | None = None
+
+    @property
+    def name(self) -> str:
+        """What lists call it."""
+        return name_document(self.title, self.text)
 
     @property
     def effective_known_to(self) -> frozenset[str] | None:
@@ -72,7 +91,7 @@ class Manuscript:
         divisions = number_documents([TitledDocument(d.id, d.title, d.kind, d.parent) for d in self.documents])
         return Timeline(
             [
-                TimelineEntry(d.id, d.story_time, d.pov, d.title, numbers, d.effective_known_to)
+                TimelineEntry(d.id, d.story_time, d.pov, d.name, numbers, d.effective_known_to)
                 for d, numbers in zip(self.documents, divisions, strict=True)
             ]
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import msgspec
@@ -36,6 +36,7 @@ class ProjectSummary(Struct, frozen=True, kw_only=True):
     created_at: str = field(name="made")
     updated_at: str = field(name="changed")
     version: int
+    number: int  # in the lists of this store
 
 
 class ProjectValues(TypedDict, total=False):
@@ -129,25 +130,33 @@ def count_text(store: Store, project_id: str) -> tuple[int, int]:
 
 def find_project(store: Store, name: str, *, kind: Literal["book", "series"] | None = None) -> ProjectSummary:
     """The project with that id, title or number, or whose title or id begins so; of a kind, where one is named."""
-    with store.read(project=name) as reading:
-        row = reading.row(projects)
-        if row is not None and kind in (None, row.kind):
+    for row in store.project_rows(name):
+        if kind in (None, row.kind):
             return read_struct(ProjectSummary, row)
     every = list_projects(store)
-    numbers = number_projects(every)
     # The kind decides between two of one name. What is spelled like the title of another kind means that one.
     kinds = {one.kind for one in every if fold_name(one.title) == fold_name(name)}
-    return find_by_name(
+    found = find_by_name(
         every if kind is None or (kinds and kind not in kinds) else [one for one in every if one.kind == kind],
         name,
         what=message("series") if kind == "series" else message("project"),
         id_of=lambda one: one.id,
         names_of=lambda one: (one.title,),
-        number_of=lambda one: numbers[one.id],
+        number_of=lambda one: one.number,
         remark_of=_describe,
         code=Code.PROJECT_NOT_FOUND,
         only_close=True,
     )
+    if kind == "series" and found.kind != kind:
+        raise FabulaError(
+            Code.PROJECT_INVALID,
+            message(
+                "{title} is a book, not a series. Name a series, or begin one: fabula series new TITLE. "
+                "Nothing was changed.",
+                title=found.title,
+            ),
+        )
+    return found
 
 
 def _describe(project: ProjectSummary) -> Sentence:
@@ -165,26 +174,18 @@ def has_title(store: Store, title: str) -> bool:
 
 def check_title(store: Store, title: str, advice: Sentence, *, except_for: str = "") -> None:
     """Refuse a title that another project has."""
-    every = list_projects(store)
-    numbers = number_projects(every)
-    same = [one for one in every if one.title == title and one.id != except_for]
+    same = [one for one in list_projects(store) if one.title == title and one.id != except_for]
     if same:
         raise FabulaError(
             Code.STORE_DUPLICATE,
             message(
                 "There is a project {title!r} already (number {number}, {remark}). {advice} Nothing was changed.",
                 title=title,
-                number=numbers[same[0].id],
+                number=same[0].number,
                 remark=_describe(same[0]),
                 advice=advice,
             ),
         )
-
-
-def number_projects(summaries: Iterable[ProjectSummary]) -> dict[str, int]:
-    """The numbers of all projects of a store, by id: the oldest is 1, so that a change moves none."""
-    oldest_first = sorted(summaries, key=lambda one: (one.created_at, one.id))
-    return {one.id: number for number, one in enumerate(oldest_first, start=1)}
 
 
 def store_identity(identity: str | None) -> str:

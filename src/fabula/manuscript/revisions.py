@@ -17,6 +17,7 @@ from sqlalchemy import Row, desc
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, parse_timestamp
 from fabula.core.messages import message
+from fabula.manuscript.model import name_document
 from fabula.manuscript.tables import documents, revisions
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
@@ -95,7 +96,7 @@ def load_text(reading: ReadTransaction, document_id: str, revision: int) -> str:
             message(
                 "Revision {revision} of {title!r} was not kept. Nothing was changed.",
                 revision=revision,
-                title=row.title or document_id,
+                title=name_document(row.title, row.text),
             ),
         )
     return str(recorded.text)

@@ -16,7 +16,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part, Tier
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.view import Language, View
-from fabula.manuscript.model import Direction, Document, Manuscript
+from fabula.manuscript.model import Direction, Document, Manuscript, trim_title
 from fabula.text.offsets import check_cursor, map_to_stored_text, normalise
 from fabula.text.windows import LONGEST_TOKEN, make_text_window
 
@@ -96,7 +96,7 @@ _make_cached_fragment = lru_cache(maxsize=4096)(_make_fragment)  # the scene, an
 
 
 def _describe_cursor(text: str, cursor: int, title: str) -> Sentence:
-    percent = round(100 * cursor / len(text))
+    percent, title = round(100 * cursor / len(text)), trim_title(title)
     if text[cursor - 1] == "\n":
         return message(
             "(The cursor stands at the start of a new paragraph, {percent} % into {title}.)",
@@ -149,7 +149,7 @@ def _find_document(source_request: SourceRequest, view: View) -> Document:
                 "You are editing revision {revision} of {title!r}, but revision {stored} is stored. Send your text "
                 "with the request, or load the stored one. Nothing was changed.",
                 revision=request.revision,
-                title=stored.title or stored.id,
+                title=stored.name,
                 stored=stored.revision,
             ),
         )

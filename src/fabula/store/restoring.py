@@ -163,9 +163,13 @@ def _raise_versions(opened: Store, present: dict[str, int]) -> None:
     at = current_timestamp()
     with opened.engine.connect().execution_options(writing=True) as connection, connection.begin():
         copied = {str(row.owner): int(row.version) for row in connection.execute(text("SELECT * FROM heads"))}
+        upsert = (
+            "INSERT INTO heads (owner, version) VALUES (:owner, :version)"
+            " ON CONFLICT (owner) DO UPDATE SET version = excluded.version"
+        )
         for owner in copied.keys() | present.keys():
             values = {"owner": owner, "at": at, "version": max(copied.get(owner, 0), present.get(owner, 0)) + 1}
-            connection.execute(text("INSERT OR REPLACE INTO heads (owner, version) VALUES (:owner, :version)"), values)
+            connection.execute(text(upsert), values)
             query = "INSERT INTO changes (owner, version, room, item, at) VALUES (:owner, :version, 'project', '', :at)"
             connection.execute(text(query), values)
 

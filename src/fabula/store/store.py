@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, Table, func, select
+from sqlalchemy import Connection, Engine, Row, Table, func, literal, select
 from sqlalchemy.exc import DBAPIError
 
 from fabula.core.errors import Code, FabulaError
@@ -115,10 +115,17 @@ class Store:
         with translate_errors(), self._transaction({}, {}) as connection:
             return list(connection.execute(select(projects.c.project_id).order_by(projects.c.project_id)).scalars())
 
-    def project_rows(self) -> Sequence[Row[Any]]:
-        """Return the row of every project, in one query; nothing else of them is read."""
+    def project_rows(self, project: str | None = None) -> Sequence[Row[Any]]:
+        """Return the row of every project, or of one, with its number, in one query; nothing else of them is read."""
+        own = owner_versions.c.owner == literal("project:") + projects.c.project_id
+        query = select(projects, func.coalesce(owner_versions.c.number, 0).label("number")).outerjoin(
+            owner_versions, own
+        )
+        query = query.order_by(projects.c.changed.desc(), projects.c.project_id)
+        if project is not None:
+            query = query.where(projects.c.project_id == project)
         with translate_errors(), self._transaction({}, {}) as connection:
-            return connection.execute(select(projects).order_by(projects.c.changed.desc(), projects.c.project_id)).all()
+            return connection.execute(query).all()
 
     def last_changes(self) -> dict[str, str]:
         """The time of the last change of each project, by id, as its change feed has it."""

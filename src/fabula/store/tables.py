@@ -42,11 +42,14 @@ projects = Table(
     },
 )
 
+PROJECT_NUMBERS = "projects"  # the owner of the last number that a project of the store was given
+
 owner_versions = Table(
     "heads",
     METADATA,
-    Column("owner", String, primary_key=True),  # project:ID or user:ID
+    Column("owner", String, primary_key=True),  # project:ID, user:ID or PROJECT_NUMBERS
     Column("version", BigInteger, nullable=False),
+    integer_column("number"),  # of a project in the lists of this store: given once, and to no other project
 )
 
 changes = Table(

@@ -42,7 +42,7 @@ from fabula.core.fragment import is_encodable
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import Sentence, message
 from fabula.store.schema import MAX_SHORT_TEXT, OwnerKind, is_short, key_columns, match_keys, table_info
-from fabula.store.tables import changes, owner_versions, projects
+from fabula.store.tables import PROJECT_NUMBERS, changes, owner_versions, projects
 
 if TYPE_CHECKING:
     from fabula.store.undo import ChangeRecorder
@@ -266,7 +266,9 @@ class WriteTransaction(ReadTransaction):
         return tx
 
     def insert(self, table: Table, *rows: Mapping[str, Any]) -> None:
-        """Insert rows; a missing column gets its default."""
+        """Insert rows; a missing column gets its default, and a project its number in this store."""
+        if table is projects:
+            self._give_number()
         info = table_info(table)
         owner = {info.owner_column: self._owner_id(table)}
         for row in rows:
@@ -277,6 +279,17 @@ class WriteTransaction(ReadTransaction):
             self._connection.execute(insert(table), [{**row, **owner} for row in batch])
         for row in rows:
             self._record_row_change(table, row.get(info.item or ""))
+
+    def _give_number(self) -> None:
+        """Give the project the next number of the store, unless it was here before and has one."""
+        numbered = owner_versions.c.owner == self._owner("project")
+        if self._connection.execute(select(owner_versions.c.number).where(numbered)).scalar():
+            return
+        self._connection.execute(_insert_version(self._connection, PROJECT_NUMBERS))
+        query = update(owner_versions).where(owner_versions.c.owner == PROJECT_NUMBERS)
+        query = query.values(number=owner_versions.c.number + 1).returning(owner_versions.c.number)
+        number = self._connection.execute(query).scalar_one()
+        self._connection.execute(update(owner_versions).where(numbered).values(number=number))
 
     def update_row(
         self, table: Table, key: Mapping[str, object], values: Mapping[str, Any], *, expected: int | None = None
@@ -447,7 +460,9 @@ def row_missing(table: Table, key: Mapping[str, object]) -> FabulaError:
 
 def _insert_version(connection: Connection, owner: str) -> Any:
     dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # each takes a while to import
-    return dialect.insert(owner_versions).values(owner=owner, version=0).on_conflict_do_nothing()
+    last = select(func.coalesce(func.max(owner_versions.c.number), 0)).scalar_subquery()
+    number = last if owner == PROJECT_NUMBERS else 0
+    return dialect.insert(owner_versions).values(owner=owner, version=0, number=number).on_conflict_do_nothing()
 
 
 def _is_storable(value: object) -> bool:

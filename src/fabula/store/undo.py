@@ -322,7 +322,7 @@ def _refuse(step: UndoStep, changed: Sequence[str]) -> FabulaError:
 
 def _describe(reading: ReadTransaction, row_changes: Sequence[RowChange]) -> Iterator[tuple[UndoDetail, int]]:
     """What restoring these changes in rows that people see does to each, and in how many places."""
-    shown = [change for change in row_changes if change.name]
+    shown = [change for change in row_changes if change.name not in ("", _find_name({}, change.key))]  # no ids
     for table, own in _group(shown):
         if table_info(table).area not in _SHOWN_AREAS:
             continue

@@ -12,6 +12,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message
 from fabula.manuscript import documents, merging
 from fabula.manuscript.drafts import DocumentKind
+from fabula.manuscript.model import name_document
 from fabula.manuscript.snapshot import sort_in_reading_order
 from fabula.manuscript.tables import documents as rows
 from fabula.store.transaction import ReadTransaction, WriteTransaction
@@ -26,6 +27,7 @@ class ChapterRecord(Struct, frozen=True, kw_only=True):
     id: str
     number: int | None
     title: str
+    name: str  # the title, else the first words of the text
     kind: str
     depth: int
     revision: int
@@ -67,7 +69,7 @@ class ChapterVerbs(ProjectVerbs):
         """Replace the text of a chapter; refused if it has another revision than the expected one by now."""
         with self._write(_label(chapter)) as tx:
             found = find_chapter(tx, chapter)
-            tx.undo_label = _label(found.title or found.id)
+            tx.undo_label = _label(found.name)
             documents.write(tx, found.id, text, expected=expected_revision, cause="replaced")
             return load_records(tx)[found.id]
 
@@ -83,7 +85,7 @@ class ChapterVerbs(ProjectVerbs):
                 row = tx.require(rows, id=document_id)
                 if count := row.text.count(words):
                     documents.write(tx, row.id, row.text.replace(words, replacement), cause="replaced")
-                    counts[row.title or row.id] = count
+                    counts[name_document(row.title, row.text)] = count
             if not counts:
                 raise FabulaError(
                     Code.TEXT_INVALID, message("{words!r} is not in the text. Nothing was changed.", words=words)
@@ -103,7 +105,7 @@ class ChapterVerbs(ProjectVerbs):
                         title=title.strip(),
                     ),
                 )
-            tx.undo_label = message("{old} renamed to {new}", old=found.title or found.id, new=title)
+            tx.undo_label = message("{old} renamed to {new}", old=found.name, new=title)
             documents.update(tx, found.id, {"title": title.strip()})
             return load_records(tx)[found.id]
 
@@ -118,7 +120,7 @@ class ChapterVerbs(ProjectVerbs):
             )
         with self._write(_label(chapter)) as tx:
             found = find_chapter(tx, chapter)
-            tx.undo_label = message("{title} moved", title=found.title or found.id)
+            tx.undo_label = message("{title} moved", title=found.name)
             parent, index = _find_place(tx, before=before, after=after, into=into, moving=found.id)
             documents.move(tx, found.id, parent=parent, index=index)
             return load_records(tx)[found.id]
@@ -127,7 +129,7 @@ class ChapterVerbs(ProjectVerbs):
         """Append another chapter to this one; positions, marks, beats and pins go along."""
         with self._write(_label(chapter)) as tx:
             first, second = find_chapter(tx, chapter), find_chapter(tx, other)
-            tx.undo_label = message("{second} merged into {first}", first=first.title, second=second.title)
+            tx.undo_label = message("{second} merged into {first}", first=first.name, second=second.name)
             merging.merge(tx, first.id, second.id)
             _move_pins(tx, second.id, first.id)
             return load_records(tx)[first.id]
@@ -136,7 +138,7 @@ class ChapterVerbs(ProjectVerbs):
         """Split a chapter at CHAPTER@OFFSET, or right after CHAPTER:WORDS; return both parts."""
         with self._write(_label(place)) as tx:
             position = read_place(tx, place)
-            tx.undo_label = message("{title} split in two", title=load_records(tx)[position.document].title)
+            tx.undo_label = message("{title} split in two", title=load_records(tx)[position.document].name)
             made = merging.split(tx, position.document, position.offset, title)
             records = load_records(tx)
             return records[position.document], records[made]
@@ -145,14 +147,14 @@ class ChapterVerbs(ProjectVerbs):
         """Remove a chapter with everything below it; return what it was, and how many documents were removed."""
         with self._write(_label(chapter)) as tx:
             found = find_chapter(tx, chapter)
-            tx.undo_label = label_removal(message("chapter"), found.title or found.id)
+            tx.undo_label = label_removal(message("chapter"), found.name)
             return found, documents.remove(tx, found.id)
 
 
 def find_chapter(reading: ReadTransaction, name: str) -> ChapterRecord:
     """Return the document of that id, title or chapter number."""
     records = load_records(reading)
-    ordered = sort_in_reading_order(reading.rows(rows, only=("id", "title", "kind", "parent_id", "place")))
+    ordered = sort_in_reading_order(reading.rows(rows, only=("id", "title", "kind", "parent_id", "place", "text")))
     return records[find_document(ordered, name)]
 
 
@@ -167,6 +169,7 @@ def load_records(reading: ReadTransaction) -> dict[str, ChapterRecord]:
             id=row.id,
             number=numbers.get(row.id),
             title=row.title,
+            name=name_document(row.title, row.text),
             kind=row.kind,
             depth=0 if above is None else above.depth + 1,
             revision=row.version,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -17,9 +17,10 @@ from fabula.codex.tables import entries as entry_rows
 from fabula.codex.validation import apply_values, codex_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message, plural
-from fabula.core.story import READER, Position
+from fabula.core.story import READER, Position, Timeline
 from fabula.core.view import View
 from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.text.lookup import fold_name
 from fabula.workspace.names import (
     EVERYBODY,
     NamedThing,
@@ -106,19 +107,41 @@ class CodexVerbs(ProjectVerbs):
         knowers = {one.knower for one in self.list_knowers(found.id) if one.progression == progression}
         return found.type == "character" and known_to is not None and found.id not in knowers
 
-    def add(self, name: str, *, entry_id: str = "", **fields: Unpack[EntryFields]) -> Entry:
-        """Add an entry."""
+    def list_namesakes(self, entry: str) -> list[tuple[str, Entry]]:
+        """List names of an entry that others have too, each with the other entry."""
+        found = self.find(entry)
+        names = {fold_name(name): name for name in found.names}
+        return [
+            (names[fold_name(name)], other)
+            for other in self._entries()
+            for name in other.names
+            if other.id != found.id and fold_name(name) in names
+        ]
+
+    def add(
+        self, name: str, *, entry_id: str = "", allow_duplicate: bool = False, **fields: Unpack[EntryFields]
+    ) -> Entry:
+        """Add an entry; refused where another one is called so, unless that is allowed."""
         view = self._view
         with self._write(label_addition(message("entry"), name)) as tx:
+            if not allow_duplicate:
+                _check_name_is_free(tx, name)
             empty = Entry(id=entry_id, type="other", name=name)
             values = _values(view, tx, empty, fields)
             return edits.get(tx, edits.create(tx, apply_values(empty, values))).entry
 
-    def edit(self, entry: str, *, name: str | None = None, **fields: Unpack[EntryFields]) -> Entry:
-        """Change what is given: lists are replaced, details added to (an empty value takes one away)."""
+    def edit(
+        self, entry: str, *, name: str | None = None, allow_duplicate: bool = False, **fields: Unpack[EntryFields]
+    ) -> Entry:
+        """Change what is given: lists are replaced, details added to (an empty value takes one away).
+
+        A name that another entry has is refused, unless that is allowed.
+        """
         view = self._view
         with self._change(entry) as (tx, found, _):
             own = edits.get(tx, found.id).entry
+            if name is not None and not allow_duplicate:
+                _check_name_is_free(tx, name, {own.id})
             values = _values(view, tx, own, fields)
             edits.update(tx, own.id, values if name is None else {**values, "name": name})
             return edits.get(tx, own.id).entry
@@ -148,10 +171,15 @@ class CodexVerbs(ProjectVerbs):
         """
         view = self._view
         with self._change(entry, other) as (tx, found, (target,)):
+            if found.id == target.id:
+                raise codex_error(message("{name} cannot be related to itself. Name another entry.", name=found.name))
             own = edits.get(tx, found.id).entry
             known = [one for one in found.relations if one.to == target.id and (one.kind == kind or not kind)]
             if len(known) > 1:
                 raise codex_error(_describe_kinds(found, target, message("Say --kind which relation is meant.")))
+            if known and not kind and since is None and until is None and known_to is None:
+                advice = message("Say --kind how else they are related, or what changes: --since, --until, --known-to.")
+                raise codex_error(_describe_kinds(found, target, advice))
             relation = known[0] if known else Relation(target.id, kind)
             if since is not None:
                 relation = replace(relation, since=read_limit(tx, since, START))
@@ -172,13 +200,14 @@ class CodexVerbs(ProjectVerbs):
             own = edits.get(tx, found.id).entry
             others = [one for one in own.relations if one.to != target.id or (kind and one.kind != kind)]
             if len(others) == len(own.relations):
-                raise FabulaError(
-                    Code.STORE_NOT_FOUND,
-                    message(
-                        "{sentence} Nothing was changed.",
-                        sentence=_describe_kinds(found, target, message("Relations of a series are changed there.")),
-                    ),
+                is_shared = any(one.to == target.id and kind in ("", one.kind) for one in found.relations)
+                advice = (
+                    message("Relations of a series are changed there.")
+                    if is_shared
+                    else message("No relation between them is called {kind!r}.", kind=kind)
                 )
+                sentence = _describe_kinds(found, target, advice)
+                raise FabulaError(Code.STORE_NOT_FOUND, message("{sentence} Nothing was changed.", sentence=sentence))
             edits.update(tx, own.id, {"relations": others})
         return found, target
 
@@ -196,7 +225,17 @@ class CodexVerbs(ProjectVerbs):
         with self._change(entry) as (tx, found, _):
             who = read_knowers(view, tx, known_to) if known_to is not None else None
             knowers = None if who is None else frozenset(who)
-            progressions.add(tx, found.id, Progression(text, read_place(tx, since), knowers, tuple(aliases)))
+            step = Progression(text, read_place(tx, since), knowers, tuple(aliases))
+            if step in found.progressions:
+                raise FabulaError(
+                    Code.STORE_DUPLICATE,
+                    message(
+                        "{name} has this progression already: it is number {number}. Nothing was changed.",
+                        name=found.name,
+                        number=found.progressions.index(step) + 1,
+                    ),
+                )
+            progressions.add(tx, found.id, step)
         return self.find(found.id)
 
     def remove_progression(self, entry: str, number: int) -> Entry:
@@ -213,20 +252,33 @@ class CodexVerbs(ProjectVerbs):
         progression: int | None = None,
         since: str | None = None,
         undo: bool = False,
-    ) -> tuple[Entry, str]:
-        """Say who knows an entry or one of its progressions, and since when (cdx-8); return entry and knower's id."""
+    ) -> tuple[Entry, str, KnownFact | None]:
+        """Say who knows an entry or one of its progressions, and since when (cdx-8).
+
+        Return the entry, the knower's id, and what was said of that knower before.
+        """
         view = self._view
         with self._change(entry) as (tx, found, _):
             knower_id = READER if read_group(knower) == READER else find_knower(view, tx, knower)
-            fact = found.source
+            fact, begins = found.source, found.since
             if progression is not None:
                 fact = f"{found.source}#{_find_progression(tx, found, progression).number}"
+                begins = found.progressions[progression - 1].since
+            before = knowledge.list_known_facts(tx, fact=fact, knower=knower_id)
             if undo:
                 knowledge.remove(tx, fact, knower_id)
             else:
                 position = None if since is None else read_place(tx, since)
+                if begins is not None and position is not None and _is_before(position, begins, view.timeline):
+                    raise codex_error(
+                        message(
+                            "Nobody can know this before it is true: it begins in {chapter}. Name that place or a "
+                            "later one.",
+                            chapter=_name_chapter(view, begins),
+                        )
+                    )
                 knowledge.put(tx, KnownFact(fact=fact, knower=knower_id, since=position))
-        return found, knower_id
+        return found, knower_id, before[0] if before else None
 
     def pin(
         self, entry: str, where: str, mode: Literal["include", "exclude"] | None = "include"
@@ -262,6 +314,11 @@ class CodexVerbs(ProjectVerbs):
                 find_entry(read_all_entries(reading), old)
             return places
 
+    def find_name_owner(self, old: str, new: str) -> Entry | None:
+        """Return another entry than the renamed one that has the new name."""
+        with self._read() as reading:
+            return _find_name_owner(reading, new, _find_renamed(reading, old))
+
     def offer_renames(
         self, old: str, new: str, *, history: bool = False, also: Sequence[str] = ()
     ) -> list[RenameOffer]:
@@ -279,7 +336,7 @@ class CodexVerbs(ProjectVerbs):
         """
         with self._write(message("{old} renamed to {new}", old=old, new=new)) as tx:
             if not allow_duplicate:
-                _check_name_is_free(tx, old, new)
+                _check_name_is_free(tx, new, _find_renamed(tx, old))
             return apply_rename(tx, old, new, history=history, also=_read_further(tx, old, new, also))
 
     def undo_rename(self, rename_id: str | None = None) -> UndoneRename:
@@ -309,16 +366,36 @@ def _read_further(reading: ReadTransaction, old: str, new: str, also: Sequence[s
     return read_further_names(also, find_offers(reading, old, new)) if also else {}
 
 
-def _check_name_is_free(reading: ReadTransaction, old: str, new: str) -> None:
-    """Refuse a new name that another entry of the book or its series has."""
-    taken = next((one for one in read_all_entries(reading) if new.strip() in one.names and old not in one.names), None)
+def _is_before(place: Position, other: Position, timeline: Timeline) -> bool:
+    return place != other and timeline.has_reached(place, other)
+
+
+def _name_chapter(view: View, position: Position) -> str:
+    entry = view.timeline.entry(position.document)
+    return entry.title if entry is not None else position.document
+
+
+def _find_renamed(reading: ReadTransaction, old: str) -> frozenset[str]:
+    """Return the ids of the entries that a rename changes."""
+    return frozenset(one.id for one in read_all_entries(reading) if old in one.names)
+
+
+def _find_name_owner(reading: ReadTransaction, name: str, except_for: Set[str]) -> Entry | None:
+    """Return an entry of the book or its series that has a name already."""
+    entries = [one for one in read_all_entries(reading) if one.id not in except_for]
+    return next((one for one in entries if fold_name(name) in map(fold_name, one.names)), None)
+
+
+def _check_name_is_free(reading: ReadTransaction, name: str, except_for: Set[str] = frozenset()) -> None:
+    """Refuse a name that another entry of the book or its series has."""
+    taken = _find_name_owner(reading, name, except_for)
     if taken is not None:
         raise FabulaError(
             Code.STORE_DUPLICATE,
             message(
                 "Another entry is called {name!r} already: {entry} ({kind}). Choose another name, or add --yes: then "
                 "nobody can tell the two apart. Nothing was changed.",
-                name=new.strip(),
+                name=name.strip(),
                 entry=taken.name,
                 kind=taken.type,
             ),

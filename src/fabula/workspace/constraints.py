@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from fabula.codex import Codex
 from fabula.constraints import Constraint, Constraints, edits
-from fabula.constraints.checks import Violation, explain_check, find_check, is_in_force
-from fabula.constraints.model import ConstraintKind, ConstraintOrigin, TextCheck, number_constraints
-from fabula.constraints.rule_parser import parse_rule
+from fabula.constraints.checks import EntryNames, Violation, explain_check, find_check, is_in_force
+from fabula.constraints.model import ConstraintKind, ConstraintOrigin, ForbiddenNames, TextCheck, number_constraints
+from fabula.constraints.rule_parser import is_condition_only, parse_rule
 from fabula.core.decoding import explain_decode_error, explain_syntax_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
@@ -23,7 +23,7 @@ from fabula.memory.deduplicate import analyse_meaning, is_same
 from fabula.settings.values import get_value
 from fabula.skills.judge import find_document_violations, find_violations
 from fabula.store.transaction import ReadTransaction, WriteTransaction
-from fabula.text.lookup import find_by_name
+from fabula.text.lookup import find_by_name, fold_name
 from fabula.text.offsets import normalise
 from fabula.workspace.arguments import read_choice
 from fabula.workspace.names import find_document
@@ -44,6 +44,7 @@ class CheckedConstraint(Struct, frozen=True):
     number: int = 0
     since: Sentence | None = None  # the names of the places where it begins and ends
     until: Sentence | None = None
+    unknown_names: tuple[str, ...] = ()  # that it forbids and that no entry of the codex has
 
     @property
     def how(self) -> Sentence:
@@ -53,8 +54,8 @@ class CheckedConstraint(Struct, frozen=True):
         if self.check is not None:
             return message("checked by a program")
         if self.problem is None:
-            return message("checked by the judge model")
-        return message("checked by the judge model, because {reason}", reason=self.problem)
+            return message("left to the judge model")
+        return message("left to the judge model, because {reason}", reason=self.problem)
 
 
 class DocumentViolations(Struct, frozen=True):
@@ -95,8 +96,16 @@ class ConstraintVerbs(ProjectVerbs):
         rules = self._view.snapshot(Constraints)
         return number_constraints(() if rules is None else rules.constraints)
 
+    def has_judge(self) -> bool:
+        """Does the judge model check what no program can?"""
+        if self._project.store is None:
+            return False
+        with self._read() as reading:
+            return bool(get_value(reading, "judge.withModel"))
+
     def add(self, text: str, *, constraint_id: str = "", **fields: Unpack[ConstraintFields]) -> CheckedConstraint:
         """Add a constraint; it is in force in the next prompt."""
+        _check_is_rule(text)
         with self._write(label_addition(message("constraint"), text)) as tx:
             values = {"id": constraint_id or new_id(), "text": text, **_values(tx, fields)}
             try:
@@ -142,6 +151,8 @@ class ConstraintVerbs(ProjectVerbs):
         self, constraint_id: str, *, text: str | None = None, **fields: Unpack[ConstraintFields]
     ) -> CheckedConstraint:
         """Change what is given of a constraint."""
+        if text is not None:
+            _check_is_rule(text)
         with self._write(label_change(message("constraint"), text or constraint_id)) as tx:
             values = _values(tx, fields)
             constraint_id = _find_id(tx, constraint_id)
@@ -201,7 +212,29 @@ class ConstraintVerbs(ProjectVerbs):
             self.number_all().get(rule.id, 0),
             _name_place(rule.since, view.timeline),
             _name_place(rule.until, view.timeline),
+            _find_unknown_names(explained.check, names),
         )
+
+
+def _check_is_rule(text: str) -> None:
+    """Refuse a text that says where a rule holds, but not what the rule is."""
+    if is_condition_only(text):
+        raise FabulaError(
+            Code.CONSTRAINT_VALIDATION_ERROR,
+            message(
+                "“{text}” says where a rule holds, but not what the rule is. Add it: what must not be there? "
+                "Nothing was changed.",
+                text=text.strip(),
+            ),
+        )
+
+
+def _find_unknown_names(check: TextCheck | None, names: EntryNames) -> tuple[str, ...]:
+    """The names that a check forbids and that no entry of the codex has."""
+    if not isinstance(check, ForbiddenNames):
+        return ()
+    known = {fold_name(name) for ident, own in names.items() for name in (ident, *own)}
+    return tuple(name for name in check.names if fold_name(name) not in known)
 
 
 def _name_place(place: Position | None, timeline: Timeline) -> Sentence | None:

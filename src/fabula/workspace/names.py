@@ -31,7 +31,7 @@ from fabula.core.view import View
 from fabula.lorebook.scan_order import make_title
 from fabula.lorebook.snapshot import Lorebooks, make_source
 from fabula.manuscript.drafts import DocumentKind
-from fabula.manuscript.model import Document, Manuscript
+from fabula.manuscript.model import Document, Manuscript, name_document
 from fabula.manuscript.numbering import Divisions, TitledDocument, number_documents, read_title
 from fabula.store.transaction import ReadTransaction
 from fabula.text.lookup import find_by_name, find_matches, fold_name
@@ -102,7 +102,7 @@ def name_documents(documents: Sequence[Any]) -> list[NamedThing]:
     return [
         NamedThing(
             document.id,
-            (document.title,) if document.title else (),
+            (name_document(document.title, getattr(document, "text", "")),),
             own[-1][1] if own else None,
             name_divisions(own) if own else str(document.kind),
         )
@@ -150,7 +150,7 @@ def find_document(documents: Sequence[Any], name: str, *, code: Code = Code.DOCU
             sentence = plural(
                 count,
                 "There is no chapter {name}. The book has one chapter with a number. Nothing was changed.",
-                "There is no chapter {name}. The book has {count:,} chapters. Nothing was changed.",
+                "There is no chapter {name}. The book has {count:,} chapters with a number. Nothing was changed.",
                 name=name,
             )
             raise FabulaError(code, sentence)

@@ -215,7 +215,17 @@ class ProjectHandle:
             principal=self.principal,
             **{**given, **lists},
         )
-        return self._resolve_names(validate_request(request), view)
+        request = validate_request(request)
+        if request.perspective is Perspective.READER and request.character:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message(
+                    "Either the reader is looking or a character. Leave out one of the two: {character}, or the "
+                    "reader.",
+                    character=request.character,
+                ),
+            )
+        return self._resolve_names(request, view)
 
     def _resolve_names(self, request: Request, view: View) -> Request:
         """Return a request with ids in place of what a person called things; what there is not is refused (ppl-4).

@@ -30,7 +30,7 @@ class RevisionVerbs(ProjectVerbs):
         """Put an earlier text in place of the present one, which is kept as a revision."""
         with self._write(message("revision {revision} restored", revision=revision)) as tx:
             found = find_chapter(tx, chapter)
-            title = found.title or found.id
+            title = found.name
             tx.undo_label = message("revision {revision} of {title} restored", revision=revision, title=title)
             documents.restore(tx, found.id, revision)
             return load_records(tx)[found.id]

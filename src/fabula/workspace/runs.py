@@ -15,7 +15,7 @@ from fabula.llm.runs import GenerationRun, SpendingTotal
 from fabula.llm.tables import runs as run_rows
 from fabula.settings.values import get_value
 from fabula.store.transaction import ReadTransaction
-from fabula.text.lookup import find_by_name
+from fabula.text.lookup import find_by_name, find_matches
 from fabula.workspace import accepting
 from fabula.workspace.accepting import AcceptedAnswer
 from fabula.workspace.arguments import PositiveInt
@@ -139,4 +139,12 @@ def _find_id(reading: ReadTransaction, run: str) -> str:
     if run == LAST and (latest := runs.list_runs(reading, limit=1)):
         return latest[0].id
     searched = runs.list_runs(reading, limit=SEARCHED_RUNS)
+    if not find_matches(searched, run):
+        raise FabulaError(
+            Code.STORE_NOT_FOUND,
+            message(
+                "There is no answer {name!r}. Say `last`, or a number that `fabula runs` shows. Nothing was changed.",
+                name=run,
+            ),
+        )
     return find_by_name(searched, run, what=message("run")).id

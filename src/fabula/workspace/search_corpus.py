@@ -33,7 +33,7 @@ SEARCHED_AREAS = ("conversation", "recaps", "people")
 def make_document_texts(manuscript: Manuscript) -> list[DocumentText]:
     """Return the texts of the manuscript's documents, without notes."""
     return [
-        DocumentText(document.id, document.title, document.text, document.effective_known_to)
+        DocumentText(document.id, document.name, document.text, document.effective_known_to)
         for document in manuscript.documents
     ]
 

@@ -6,10 +6,13 @@ compares itself with the constraints) is handed to its source here.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from fabula.codex import Codex
 from fabula.codex.characters import collect_characters
 from fabula.codex.source import CodexSource
 from fabula.constraints import Constraints
-from fabula.constraints.source import ConstraintsSource
+from fabula.constraints.source import ConstraintsSource, LimitedRules, find_limited_rules
 from fabula.context.gather import Source
 from fabula.context.recipes import NOVEL
 from fabula.context.request import SourceRequest
@@ -42,7 +45,7 @@ def all_sources(embedding: EmbeddingChoice | None = None) -> tuple[Source, ...]:
         EDITOR_SOURCE,
         CONVERSATION_SOURCE,
         SkillSource(),
-        ConstraintsSource(),
+        ConstraintsSource(_find_limited_rules),
         PROJECT_SOURCE,
         CodexSource(),
         LorebookSource(_read_conversation),
@@ -55,6 +58,15 @@ def all_sources(embedding: EmbeddingChoice | None = None) -> tuple[Source, ...]:
         PERSONA_SOURCE,
         TURN_SOURCE,
     )
+
+
+def _find_limited_rules(view: View) -> LimitedRules:
+    return _find_limited(view.snapshot(Constraints), view.snapshot(Codex))
+
+
+@lru_cache(maxsize=8)  # by the snapshots themselves: requests between two changes read no rule again
+def _find_limited(constraints: Constraints | None, codex: Codex | None) -> LimitedRules:
+    return find_limited_rules(constraints, {} if codex is None else {one.id: one.names for one in codex.entries})
 
 
 def _constraint_fragments(view: View) -> tuple[Fragment, ...]:

@@ -40,6 +40,15 @@ _COUNT_ZH = re.compile(
     rf"[^，,；;]{{0,6}}?{CHINESE_NUMBER}[个次处句遍条种段页章]|过多|太多|过度|滥用|少用|慎用"
 )
 _LENGTH = re.compile(r"\b(?:sentences?|paragraphs?)\b.*\d+ (?:words?|characters?)\b|[句段].*字", re.IGNORECASE)
+_CHAPTER_LENGTH = re.compile(
+    r"\b(?:chapters?|scenes?|pages?|parts?)\b.*\b(?:words?|characters?|pages?)\b|[章回节卷].*字", re.IGNORECASE
+)
+_CALLED = re.compile(r"\b(?:called|named|addressed as)\b|称呼|叫做|名叫|称为", re.IGNORECASE)
+_UNNUMBERED = re.compile(
+    r"\bthe (?:prologue|epilogue|foreword|preface|afterword|interlude|introduction|finale)\b"
+    r"|楔子|序章|序幕|引子|前言|尾声|后记|番外|终章|[上中下][卷部册篇]",
+    re.IGNORECASE,
+)
 _STRONG_LINKS = (
     "before|after|until|till|unless|except|while|when|whenever|if|during|once|as long as|so long as|as soon as|only"
     "|outside|in case|because|since|where|wherever|other than|apart from|besides|instead of|for now|at first|but"
@@ -79,6 +88,12 @@ def explain_unchecked(rule: str, body: str, quoted: Sequence[str], names: Sequen
     count = _find_count(body, is_chinese)
     if count:
         return message("it is about how many or how often, “{words}”", words=_show(count, quoted, is_chinese))
+    unnumbered = _UNNUMBERED.search(rule)
+    if unnumbered:
+        return message(
+            "a program knows chapters and parts by their numbers only, not “{words}”",
+            words=_show(unnumbered[0], quoted, is_chinese),
+        )
     find = _find_condition_zh if is_chinese else _find_condition
     condition = find(body, is_checkable)
     if _DANGLING.search(condition):  # "except" without "in chapter 3"
@@ -90,6 +105,10 @@ def explain_unchecked(rule: str, body: str, quoted: Sequence[str], names: Sequen
         return message("a program does not understand “{words}”", words=_show(unknown, quoted, is_chinese))
     if is_checkable:
         return message("it is not one plain ban")
+    if _CHAPTER_LENGTH.search(rule):
+        return message("a program measures sentences and paragraphs, not chapters")
+    if _CALLED.search(rule):
+        return message("a program cannot tell who is called what")
     return message("only a reader can tell whether it is kept")
 
 

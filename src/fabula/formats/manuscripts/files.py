@@ -19,7 +19,13 @@ from fabula.core.messages import join_alternatives, message
 from fabula.formats.manuscripts.docx import is_docx, read_docx, write_docx
 from fabula.formats.manuscripts.epub_reader import CONTAINER, read_epub
 from fabula.formats.manuscripts.epub_writer import write_epub
-from fabula.formats.manuscripts.markdown import SUFFIXES, read_text_file, read_text_folder, write_markdown
+from fabula.formats.manuscripts.markdown import (
+    SUFFIXES,
+    read_text_file,
+    read_text_folder,
+    write_markdown,
+    write_plain_text,
+)
 from fabula.formats.manuscripts.model import ImportedManuscript
 from fabula.formats.manuscripts.novelcrafter import is_novelcrafter_export, read_novelcrafter
 from fabula.formats.manuscripts.rtf import convert_rtf
@@ -31,7 +37,12 @@ from fabula.manuscript.drafts import ManuscriptDraft
 _MAX_BYTES = 64_000_000
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
-WRITERS = {**dict.fromkeys(SUFFIXES, write_markdown), ".epub": write_epub, ".docx": write_docx}  # by file name ending
+WRITERS = {  # by file name ending
+    **dict.fromkeys(SUFFIXES, write_markdown),
+    ".txt": write_plain_text,
+    ".epub": write_epub,
+    ".docx": write_docx,
+}
 _SAVE_AS_DOCX = message("Open it in Word or LibreOffice and save it as DOCX.")
 _UNPACK = message("Unpack it, and import what is in it.")
 _UNSUPPORTED_FILES = (

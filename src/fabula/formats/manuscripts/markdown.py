@@ -96,6 +96,14 @@ def write_markdown(book: ManuscriptDraft) -> bytes:
     return "\n".join(parts).encode()
 
 
+def write_plain_text(book: ManuscriptDraft) -> bytes:
+    """Write a book as plain text: its title, and each chapter's title above its text."""
+    titles = [_join_lines(book.title)] if book.title.strip() else []
+    sections = [(_join_lines(one.title), one.text.strip("\n")) for one in flatten_with_needed_kinds(book.drafts)]
+    parts = [*titles, *(part for section in sections for part in section if part.strip())]
+    return ("\n\n".join(parts) + "\n").encode()
+
+
 def parse_text(text: str, *, scenes: bool = False, is_whole_book: bool = True) -> ParsedText:
     """Parse one text into sections; only a whole book may begin with its own title."""
     front_matter, body = split_front_matter(text)

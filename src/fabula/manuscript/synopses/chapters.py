@@ -64,8 +64,8 @@ class Chapter(Struct, eq=False, dict=True):
 
     @cached_property
     def title(self) -> str:
-        """The title of its first document, or the id."""
-        return self.documents[0].title or self.id
+        """What its first document is called."""
+        return self.documents[0].name
 
     @property
     def titles(self) -> tuple[str, str]:

@@ -99,7 +99,7 @@ class ChapterSynopses:
             is_stale = bool(part.synopsis_text_hash) and part.synopsis_text_hash != text_hash
             return Synopsis(part.synopsis, part.synopsis_origin, is_stale)
 
-        title = part.title or part.id
+        title = part.name
         summarised = tuple(chapter for chapter in chapters if not chapter.is_empty)
         return Rollup(part.id, (title, title), summarised, combine_visibility(documents), summarise)
 

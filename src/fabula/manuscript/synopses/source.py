@@ -20,7 +20,7 @@ from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import Sentence, message
 from fabula.core.relevance import OPTIONAL_SYNOPSIS, PREVIOUSLY_INCLUDED, SYNOPSIS, score_in_range
 from fabula.core.view import View
-from fabula.manuscript.model import Manuscript
+from fabula.manuscript.model import Manuscript, trim_title
 from fabula.manuscript.synopses.chapters import DERIVED, Chapter
 from fabula.manuscript.synopses.plan import ChapterSynopses, is_visible
 from fabula.manuscript.synopses.rollups import RECENT_CHAPTERS, SO_FAR, Rollup, StorySoFar
@@ -258,7 +258,7 @@ def _make_fragment(
 
 def _add_heading(summarised: Chapter | Rollup) -> Sentence:
     """A synopsis as a prompt shows it."""
-    (first, last), text = summarised.titles, summarised.synopsis.text
+    (first, last), text = map(trim_title, summarised.titles), summarised.synopsis.text
     is_extract = summarised.synopsis.is_extract
     if summarised.kind == "rollup" and summarised.id == SO_FAR:
         return message("[The story so far, to {last}] {text}", last=last, text=text)

@@ -94,7 +94,7 @@ def describe_story_check(
             violation,
             language,
             document_id=one.document.id,
-            title=one.document.title or one.document.id,
+            title=one.document.name,
             chapter_name=one.chapter_name or "",
             line=one.document.text.count("\n", 0, violation.start) + 1,
             quotation=_quote(one.document.text, violation),

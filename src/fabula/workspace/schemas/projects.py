@@ -24,6 +24,7 @@ class ProjectInfo(Schema):
     """What a list of projects says of one; times are in UTC."""
 
     id: str
+    number: int  # stays the same as long as the project is in the store
     title: str
     kind: str
     language: str
