@@ -18,7 +18,7 @@ from fabula.core.messages import message
 
 if TYPE_CHECKING:
     from fabula.context.request import Request
-    from fabula.workspace.project import ProjectHandle
+    from fabula.workspace.project import ProjectHandle, RequestFields
 
 
 DEFAULT_MODEL = "gpt-4o"
@@ -33,7 +33,10 @@ class RequestOptions:
         str | None,
         Option("--cursor", "-c", help="Where the cursor stands: an offset, or: after 'words'; the end by default."),
     ] = None
-    skill: Annotated[str, Option("--skill", "-s", help="What the model is asked to do.")] = "continue"
+    skill: Annotated[
+        str | None,
+        Option("--skill", "-s", help="What the model is asked to do: continue, and chat where somebody speaks."),
+    ] = None
     instruction: Annotated[str, Option("--input", "-i", help="Your own instruction.")] = ""
     model: Annotated[
         str,
@@ -48,6 +51,7 @@ class RequestOptions:
     eyes: Annotated[str | None, Option("--eyes", help="Who is looking: author, reader or character.")] = None
     character: Annotated[str | None, Option("--character", help="Through whose eyes, by any name.")] = None
     conversation: Annotated[str, Option("--conversation", help="The conversation to follow on from.")] = ""
+    speaker: Annotated[str, Option("--speaker", help="Who speaks next in the conversation, by any name.")] = ""
     include: Annotated[list[str] | None, Option("--include", help="Bring in an entry, by any name.")] = None
     exclude: Annotated[list[str] | None, Option("--exclude", help="Leave out an entry, a chapter or a rule.")] = None
     late: Annotated[bool | None, Option("--late/--no-late", help="Put newly found entries after the text.")] = None
@@ -68,9 +72,9 @@ def make_request(project: ProjectHandle, options: RequestOptions) -> Request:
     _wait_for_index(project)
     if options.request is not None:
         return project.read_request(read_bytes(options.request))
+    skill: RequestFields = {} if options.skill is None else {"skill_id": options.skill}
     made = project.request(
         document_id=options.document,
-        skill_id=options.skill,
         additional_input=options.instruction,
         model=options.model or DEFAULT_MODEL,
         window=options.window,
@@ -78,11 +82,13 @@ def make_request(project: ProjectHandle, options: RequestOptions) -> Request:
         perspective=options.eyes,
         character=options.character,
         conversation_id=options.conversation,
+        speaker_id=options.speaker,
         include=options.include or (),
         exclude=options.exclude or (),
         late_joiners=options.late,
         reader_language=language_of_texts(),
         attachments=tuple(map(make_attachment, options.attach or ())),
+        **skill,
     )
     return made if options.cursor is None else project.place_cursor(made, options.cursor)
 

@@ -35,6 +35,7 @@ from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
 from fabula.search.embeddings.choice import EmbeddingChoice
 from fabula.search.find import FoundPassage
 from fabula.skills.files import Skills, load_built_in
+from fabula.skills.source import choose_skill
 from fabula.text.offsets import check_cursor, map_to_stored_text, normalise
 from fabula.workspace.continuity import ContinuityKeys, ContinuityStore, continuity_keys
 from fabula.workspace.grants import check_request, check_search, check_unlimited, check_vantage, has_limits
@@ -197,7 +198,8 @@ class ProjectHandle:
             documents = (view.snapshot(Manuscript) or Manuscript()).documents
             document_id = documents[-1].id if documents else ""
         preset = fields.get("preset") or view.snapshot(Preset)
-        given: dict[str, Any] = {"skill_id": "continue", **fields, "preset": preset}
+        skill = choose_skill(fields.get("recipe", ""), fields.get("speaker_id", ""))
+        given: dict[str, Any] = {"skill_id": skill, **fields, "preset": preset}
         lists = {name: _as_tuple(given.get(name, ())) for name in ("include", "exclude", "attachments")}
         request = Request(
             project_id=view.project.id,
