@@ -30,7 +30,7 @@ HEADINGS = (
         ("chapter", "revision", "search", "timeline", "synopsis", "outline", "constraint", "memory"),
     ),
     (message("Codex"), ("codex", "extract", "lorebook", "series")),
-    (message("Conversation"), ("history", "participant", "recaps", "preset")),
+    (message("Conversation"), ("chat", "history", "participant", "recaps", "preset")),
     (message("Project"), ("new", "projects", "project", "import", "export", "save", "load", "verify", "samples")),
     (message("System"), ("setting", "jobs", "doctor", "backup", "version")),
 )

@@ -18,7 +18,7 @@ from fabula.core.messages import message
 
 if TYPE_CHECKING:
     from fabula.context.request import Request
-    from fabula.workspace.project import ProjectHandle, RequestFields
+    from fabula.workspace.project import ProjectHandle
 
 
 DEFAULT_MODEL = "gpt-4o"
@@ -69,12 +69,12 @@ def make_request(project: ProjectHandle, options: RequestOptions) -> Request:
     """Make the request that a command line describes, and wait for the search index it will need."""
     from fabula.llm.providers.attachments import make_attachment
 
-    _wait_for_index(project)
+    wait_for_index(project)
     if options.request is not None:
         return project.read_request(read_bytes(options.request))
-    skill: RequestFields = {} if options.skill is None else {"skill_id": options.skill}
     made = project.request(
         document_id=options.document,
+        skill_id=options.skill,
         additional_input=options.instruction,
         model=options.model or DEFAULT_MODEL,
         window=options.window,
@@ -88,12 +88,11 @@ def make_request(project: ProjectHandle, options: RequestOptions) -> Request:
         late_joiners=options.late,
         reader_language=language_of_texts(),
         attachments=tuple(map(make_attachment, options.attach or ())),
-        **skill,
     )
     return made if options.cursor is None else project.place_cursor(made, options.cursor)
 
 
-def _wait_for_index(project: ProjectHandle) -> None:
+def wait_for_index(project: ProjectHandle) -> None:
     """Wait for the search index: a command answers once, and nobody asks it again when the index is there."""
     from fabula.search.corpus import Corpus
 

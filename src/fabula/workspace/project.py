@@ -95,7 +95,7 @@ class RequestFields(TypedDict, total=False):
     """What a request can say beside its project, document and perspective; `Request` has the defaults."""
 
     cursor: int | None
-    skill_id: str
+    skill_id: str | None  # None: chat where somebody speaks, else continue
     additional_input: str
     model: str
     window: int | None
@@ -198,8 +198,9 @@ class ProjectHandle:
             documents = (view.snapshot(Manuscript) or Manuscript()).documents
             document_id = documents[-1].id if documents else ""
         preset = fields.get("preset") or view.snapshot(Preset)
-        skill = choose_skill(fields.get("recipe", ""), fields.get("speaker_id", ""))
-        given: dict[str, Any] = {"skill_id": skill, **fields, "preset": preset}
+        given: dict[str, Any] = {**fields, "preset": preset}
+        if given.get("skill_id") is None:
+            given["skill_id"] = choose_skill(fields.get("recipe", ""), fields.get("speaker_id", ""))
         lists = {name: _as_tuple(given.get(name, ())) for name in ("include", "exclude", "attachments")}
         request = Request(
             project_id=view.project.id,
