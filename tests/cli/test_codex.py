@@ -33,7 +33,7 @@ class Room:
     def run(self, *words: str, code: int = 0, stdin: str = "") -> str:
         """What a command says, on whichever stream it says it."""
         self._patch.setattr(sys, "argv", ["fabula", *words])
-        self._patch.setattr(sys, "stdin", TextIOWrapper(BytesIO(stdin.encode())))
+        self._patch.setattr(sys, "stdin", TextIOWrapper(BytesIO(stdin.encode(errors="surrogateescape"))))
         with pytest.raises(SystemExit) as left:
             main()
         said = self._heard.readouterr()

@@ -86,3 +86,23 @@ def test_a_session_is_exported_and_imported(pier: Desk) -> None:
     assert (conversation["title"], sorted(conversation["participants"])) == ("Pier", ["Ann", "Mara Venn", "Tom"])
     assert imported["newParticipants"] == []
     assert pier.run("history", "show", "Coast", "Pier").splitlines()[1] == "2. Mara Venn (to Ann only): It was me."
+
+
+def test_a_prompt_is_for_a_speaker_of_a_conversation(pier: Desk) -> None:
+    asked = ("assemble", "Coast", "--conversation", "Pier", "--quiet", "--speaker")
+    assert "It was me." in pier.run(*asked, "Mara Venn")
+    of_tom = pier.run(*asked, "Tommy")
+    assert "Who lit the lamp?" in of_tom
+    assert "It was me." not in of_tom
+    assert "Continue the text" not in of_tom
+    assert "Tom" in pier.run(*asked, "Tam", code=2)
+
+
+def test_the_recipe_of_a_chat_has_the_skill_of_a_chat(pier: Desk) -> None:
+    asked = ("assemble", "Coast", "--conversation", "Pier", "--quiet", "--recipe", "character-chat")
+    assert "Continue the text" not in pier.run(*asked)
+    assert "Continue the text" in pier.run(*asked, "--skill", "continue")
+    assert "Continue the text" in pier.run("assemble", "Coast", "--quiet")
+    request = {"projectId": pier.only_project()["id"], "conversationId": "Pier", "recipe": "character-chat"}
+    (pier.folder / "request.json").write_text(json.dumps(request))
+    assert "Continue the text" not in pier.run("assemble", "Coast", "--quiet", "--request", "request.json")

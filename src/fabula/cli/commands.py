@@ -30,7 +30,7 @@ HEADINGS = (
         ("chapter", "revision", "search", "timeline", "synopsis", "outline", "constraint", "memory"),
     ),
     (message("Codex"), ("codex", "extract", "lorebook", "series")),
-    (message("Conversation"), ("history", "participant", "biography", "recap", "preset")),
+    (message("Conversation"), ("chat", "history", "participant", "biography", "recap", "preset")),
     (message("Project"), ("new", "projects", "project", "import", "export", "save", "load", "verify", "samples")),
     (message("System"), ("setting", "jobs", "doctor", "backup", "version")),
 )

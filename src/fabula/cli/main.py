@@ -19,6 +19,7 @@ from fabula.core.version import __version__
 COMMANDS = {  # by module
     "context": ("assemble", "inspect", "why", "samples"),
     "write": ("write",),
+    "chat": ("chat",),
     "runs": ("runs", "cost", "accept", "reject"),
     "skills": ("skills",),
     "search": ("search",),

@@ -8,11 +8,11 @@ import typer
 from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
+from fabula.cli.editor import edit_text
 from fabula.cli.opening import open_project, open_workspace, read_text
 from fabula.cli.options import ANY_PROJECT, IDS, JSON, PROJECT, SINCE, STORE
 from fabula.cli.output import (
     current_language,
-    invalid_request,
     print_json,
     print_line,
     quote_name,
@@ -294,7 +294,7 @@ def profile(
     with open_workspace(store) as workspace:
         found = workspace.read_profile()
         if change:
-            text = _edit(found.text)
+            text = edit_text(found.text)
         elif text is None and file is not None:
             text = read_text(file)
         if text is not None:
@@ -305,33 +305,6 @@ def profile(
         print_json(describe_profile(found))
     else:
         print_line(found.text or message("No profile yet. Write one: fabula memory profile --set TEXT"))
-
-
-def _edit(text: str) -> str:
-    """Return a text after a person has changed it in their editor."""
-    import os
-    import shlex
-    import subprocess
-    import tempfile
-    from pathlib import Path
-
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    with tempfile.TemporaryDirectory(prefix="fabula-") as folder:
-        file = Path(folder) / "profile.md"
-        file.write_text(text, "utf-8")
-        try:
-            done = subprocess.run([*shlex.split(editor), str(file)], check=False)
-        except (OSError, ValueError) as error:
-            raise invalid_request(
-                "The editor {editor!r} could not be started. Set EDITOR, or use --set. Nothing was changed.",
-                editor=editor,
-            ) from error
-        if done.returncode:
-            code = done.returncode
-            raise invalid_request(
-                "The editor {editor!r} ended with {code}. Nothing was changed.", editor=editor, code=code
-            )
-        return read_text(str(file))
 
 
 def _name(record: MemoryRecord) -> str:

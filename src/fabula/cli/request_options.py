@@ -33,7 +33,10 @@ class RequestOptions:
         str | None,
         Option("--cursor", "-c", help="Where the cursor stands: an offset, or: after 'words'; the end by default."),
     ] = None
-    skill: Annotated[str, Option("--skill", "-s", help="What the model is asked to do.")] = "continue"
+    skill: Annotated[
+        str | None,
+        Option("--skill", "-s", help="What the model is asked to do: continue, and chat where somebody speaks."),
+    ] = None
     instruction: Annotated[str, Option("--input", "-i", help="Your own instruction.")] = ""
     model: Annotated[
         str,
@@ -48,6 +51,7 @@ class RequestOptions:
     eyes: Annotated[str | None, Option("--eyes", help="Who is looking: author, reader or character.")] = None
     character: Annotated[str | None, Option("--character", help="Through whose eyes, by any name.")] = None
     conversation: Annotated[str, Option("--conversation", help="The conversation to follow on from.")] = ""
+    speaker: Annotated[str, Option("--speaker", help="Who speaks next in the conversation, by any name.")] = ""
     include: Annotated[list[str] | None, Option("--include", help="Bring in an entry, by any name.")] = None
     exclude: Annotated[list[str] | None, Option("--exclude", help="Leave out an entry, a chapter or a rule.")] = None
     late: Annotated[bool | None, Option("--late/--no-late", help="Put newly found entries after the text.")] = None
@@ -65,7 +69,7 @@ def make_request(project: ProjectHandle, options: RequestOptions) -> Request:
     """Make the request that a command line describes, and wait for the search index it will need."""
     from fabula.llm.providers.attachments import make_attachment
 
-    _wait_for_index(project)
+    wait_for_index(project)
     if options.request is not None:
         return project.read_request(read_bytes(options.request))
     made = project.request(
@@ -78,6 +82,7 @@ def make_request(project: ProjectHandle, options: RequestOptions) -> Request:
         perspective=options.eyes,
         character=options.character,
         conversation_id=options.conversation,
+        speaker_id=options.speaker,
         include=options.include or (),
         exclude=options.exclude or (),
         late_joiners=options.late,
@@ -87,7 +92,7 @@ def make_request(project: ProjectHandle, options: RequestOptions) -> Request:
     return made if options.cursor is None else project.place_cursor(made, options.cursor)
 
 
-def _wait_for_index(project: ProjectHandle) -> None:
+def wait_for_index(project: ProjectHandle) -> None:
     """Wait for the search index: a command answers once, and nobody asks it again when the index is there."""
     from fabula.search.corpus import Corpus
 

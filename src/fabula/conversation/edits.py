@@ -153,9 +153,12 @@ def add_messages(
     return _append(tx, conversation_id, new_messages, as_first=as_first)
 
 
-def select_branch(tx: WriteTransaction, conversation_id: str, message_id: str, *, expected: int | None = None) -> int:
-    """Make the path to a message the active one; return the conversation's new version."""
-    _check_parent(tx, conversation_id, message_id)
+def select_branch(
+    tx: WriteTransaction, conversation_id: str, message_id: str | None, *, expected: int | None = None
+) -> int:
+    """Make the path to a message the active one, or an empty path; return the conversation's new version."""
+    if message_id is not None:
+        _check_parent(tx, conversation_id, message_id)
     # 0: the recaps that this path needs are not known yet.
     values = {"leaf_id": message_id, "changed": current_timestamp(), **NOTHING_DUE}
     return tx.update_row(conversations, {"id": conversation_id}, values, expected=expected)

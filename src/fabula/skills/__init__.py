@@ -8,7 +8,7 @@ from fabula.core.lazy_imports import import_lazily
 from fabula.skills.files import Skills, load_built_in, parse_skill, read_folder
 from fabula.skills.model import AnswerAction, GenerationSettings, JudgeFinding, Skill, resolve_target
 from fabula.skills.project_skills import load_folder_skills, load_project_skills, load_user_skills
-from fabula.skills.source import SkillSource, find_skill
+from fabula.skills.source import SkillSource, choose_skill, find_skill
 
 if TYPE_CHECKING:
     from fabula.skills.judge import JudgePolicy, JudgeVerdict, check_by_program, find_violations, format_complaint
@@ -23,6 +23,7 @@ __all__ = [
     "SkillSource",
     "Skills",
     "check_by_program",
+    "choose_skill",
     "find_skill",
     "find_violations",
     "format_complaint",

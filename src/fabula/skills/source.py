@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from fabula.context.gate import knows_document
+from fabula.context.recipes import CHARACTER_CHAT, CHAT
 from fabula.context.request import Request, SourceRequest
 from fabula.context.trace import Verdict
 from fabula.core.errors import Code, FabulaError
@@ -18,6 +19,8 @@ from fabula.skills.files import Skills, load_built_in
 from fabula.skills.model import Skill
 from fabula.skills.template import find_variables, has_placeholders, render_template
 from fabula.text.offsets import normalise
+
+_CHAT_RECIPES = frozenset({CHAT.name, CHARACTER_CHAT.name})
 
 
 class SkillSource:
@@ -62,6 +65,11 @@ def read_document(request: Request, view: View) -> tuple[Document | None, str]:
     if request.unsaved_text is not None:
         return document, normalise(request.unsaved_text)
     return document, document.text if document is not None else ""
+
+
+def choose_skill(recipe: str, speaker_id: str) -> str:
+    """Return the skill of a request that names none: talking where somebody speaks, else going on with the text."""
+    return "chat" if recipe in _CHAT_RECIPES or (speaker_id and not recipe) else "continue"
 
 
 def find_skill(view: View, skill_id: str) -> Skill:

@@ -11,10 +11,11 @@ from fabula.conversation import edits, history
 from fabula.conversation.cards import CardTexts
 from fabula.conversation.edits import ConversationRecord, MessageEvent
 from fabula.conversation.history import FoundMessage, HistoryPage, ParticipantMatch
-from fabula.conversation.model import Message, MessageKind
+from fabula.conversation.model import Message, MessageKind, get_kind
 from fabula.conversation.participants import Participant, Participants, base_id, get_participant, load_participants
 from fabula.conversation.personas import find_name
 from fabula.conversation.presence import Attendance, load_attendance
+from fabula.conversation.snapshot import load_newest_messages
 from fabula.conversation.tables import conversations, messages
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
@@ -26,7 +27,7 @@ from fabula.text.macros import MacroExpander, MacroValues
 from fabula.workspace.arguments import PositiveInt
 from fabula.workspace.cards import read_card
 from fabula.workspace.names import find_conversation, find_participant
-from fabula.workspace.participants import PLAYER
+from fabula.workspace.participants import PLAYER, ensure_participant
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
 
 PAGE_SIZE = "History.HistoryPageSize"
@@ -96,11 +97,11 @@ class ConversationVerbs(ProjectVerbs):
             edits.remove_conversation(tx, find_conversation(None, tx, conversation))
 
     def join(self, conversation: str, participant: str) -> None:
-        """Let somebody join; they hear what is said from now on."""
+        """Let somebody join, a character of the codex too; they hear what is said from now on."""
         view = self._view
         with self._write(label_change(message("conversation"), conversation)) as tx:
             ident = find_conversation(None, tx, conversation)
-            edits.join_conversation(tx, ident, find_participant(view, tx, participant))
+            edits.join_conversation(tx, ident, ensure_participant(view, tx, participant))
 
     def leave(self, conversation: str, participant: str) -> None:
         """Let somebody leave; they hear nothing of what is said from now on."""
@@ -166,6 +167,11 @@ class ConversationVerbs(ProjectVerbs):
             earlier = None if before is None else find_message(reading, ident, before)
             return history.read_page(reading, ident, before=earlier, limit=size)
 
+    def get_message(self, conversation: str, message_name: str) -> Message:
+        """Return one message of a conversation, by the number it is shown with, its id, or `last`."""
+        with self._read() as reading:
+            return edits.get_message(reading, find_message(reading, conversation, message_name))
+
     def list_siblings(self, conversation: str, message_name: str) -> list[Message]:
         """List a message and its alternatives: other answers to the same, or other wordings of it."""
         with self._read() as reading:
@@ -177,6 +183,26 @@ class ConversationVerbs(ProjectVerbs):
             leaf = history.find_newest_leaf(tx, find_message(tx, conversation, message_name))
             edits.select_branch(tx, find_conversation(None, tx, conversation), leaf)
             return edits.get_message(tx, leaf)
+
+    def go_back(self, conversation: str, message_name: str) -> Message:
+        """Make a message of any branch the newest one; what followed it stays as a branch."""
+        with self._write(label_change(message("conversation"), conversation)) as tx:
+            ident = find_message(tx, conversation, message_name)
+            edits.select_branch(tx, find_conversation(None, tx, conversation), ident)
+            return edits.get_message(tx, ident)
+
+    def take_back(self, conversation: str) -> tuple[Message, ...]:
+        """Go back to before the last thing a person said; return what followed, which stays as a branch."""
+        with self._write(label_change(message("conversation"), conversation)) as tx:
+            ident = find_conversation(None, tx, conversation)
+            path = load_newest_messages(tx, ident, edits.get_conversation(tx, ident).leaf_id)
+            said = [index for index, one in enumerate(path) if get_kind(one) is MessageKind.USER]
+            if not said:
+                raise FabulaError(
+                    Code.STORE_NOT_FOUND, message("Nobody has said anything that could be taken back yet.")
+                )
+            edits.select_branch(tx, ident, path[said[-1]].parent_id)
+            return path[said[-1] :]
 
     def correct(
         self, conversation: str, message_name: str, content: str, *, expected_version: int | None = None

@@ -9,9 +9,11 @@ from typing import TypedDict, Unpack
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fabula.codex import Codex
 from fabula.conversation.cards import CardTexts
 from fabula.conversation.participants import (
     Participant,
+    Participants,
     base_id,
     get_participant,
     list_participants,
@@ -21,17 +23,19 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
 from fabula.core.ids import new_id
 from fabula.core.messages import Sentence, message
+from fabula.core.view import View
 from fabula.formats.bounded_import import read_bounded
 from fabula.formats.lore.cards import parse_card
 from fabula.formats.lore.editing import parse_lorebook
 from fabula.formats.lore.files import read_lorebook
-from fabula.store.transaction import WriteTransaction
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.workspace.cards import check_card_book, read_card, require_card_book, write_card
 from fabula.workspace.lorebooks import find_lorebook, find_same_lorebook, store_imported
-from fabula.workspace.names import find_character_ids, find_participant
+from fabula.workspace.names import NamedThing, find_character_ids, find_named, find_participant, match_named
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, select_given
 
-PLAYER = "player"
+PLAYER, CHARACTER = "player", "character"
+DEFAULT_PLAYER = "Player"
 _ONCE = frozenset({PLAYER, "agent"})  # namespaces whose keys are made once, and saved
 
 
@@ -120,10 +124,17 @@ class ParticipantVerbs(ProjectVerbs):
             new = Participant(id=ident, name=name, aliases=tuple(aliases), persona=persona, card=book)
             return save_participant(tx, new)
 
+    def resolve(self, name: str) -> Participant:
+        """Return who takes part under a name: a participant, or the one that a character of the codex would become."""
+        view = self._view
+        with self._read() as reading:
+            return resolve_participant(view, reading, name)
+
     def ensure_player(self, name: str = "") -> Participant:
         """Return the player of this project, who is added where there is none."""
-        players = [one for one in self.list_all() if one.id.startswith(f"{PLAYER}:") and not one.is_gone]
-        return players[0] if players else self.add(name or "Player", namespace=PLAYER)
+        with self._read() as reading:
+            found = find_player(reading)
+        return found or self.add(name or DEFAULT_PLAYER, namespace=PLAYER)
 
     def edit(
         self, name: str, *, expected_version: int | None = None, **fields: Unpack[ParticipantFields]
@@ -211,3 +222,48 @@ def _give_card(tx: WriteTransaction, new: Participant, book_id: str) -> Particip
             ),
         )
     return save_participant(tx, replace(known, card=book_id), is_revised=True)
+
+
+def resolve_participant(view: View, reading: ReadTransaction, name: str) -> Participant:
+    """Return the participant that a spelling means; for a character of the codex, the one that it would become."""
+    codex = view.snapshot(Codex)
+    characters = [one for one in (codex.entries if codex is not None else ()) if one.type == "character"]
+    try:
+        ident = find_participant(view, reading, name)
+    except FabulaError:
+        people = (view.snapshot(Participants) or Participants()).by_id.values()
+        known = [NamedThing(one.id, tuple(filter(None, (one.name, *one.aliases)))) for one in people]
+        if match_named(known, name):  # more than one
+            raise
+        things = [*(NamedThing(one.id, one.names) for one in characters), *known]
+        ident = find_named(things, name, what=message("participant or character")).id
+    else:
+        return get_participant(reading, ident)
+    entry = next(one for one in characters if one.id == ident)
+    persona = message("You are {name}. Speak and act as {name}, and know only what {name} knows.", name=entry.name)
+    return Participant(
+        id=base_id(f"{CHARACTER}:{entry.id}"),
+        name=entry.name,
+        aliases=entry.names[1:],
+        persona=persona.render(view.project.language),
+    )
+
+
+def find_player(reading: ReadTransaction) -> Participant | None:
+    """Return the player of a project, if there is one."""
+    people = list_participants(reading)
+    return next((one for one in people if one.id.startswith(f"{PLAYER}:") and not one.is_gone), None)
+
+
+def ensure_player(tx: WriteTransaction) -> str:
+    """Return the id of the player of a project, who is added where there is none."""
+    found = find_player(tx)
+    return (found or save_participant(tx, Participant(id=f"{PLAYER}:{new_id()}", name=DEFAULT_PLAYER))).id
+
+
+def ensure_participant(view: View, tx: WriteTransaction, name: str) -> str:
+    """Return the id of the participant that a spelling means; a character of the codex becomes one."""
+    found = resolve_participant(view, tx, name)
+    if all(one.id != found.id for one in list_participants(tx)):
+        save_participant(tx, found)
+    return found.id

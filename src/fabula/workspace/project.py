@@ -37,6 +37,7 @@ from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
 from fabula.search.embeddings.choice import EmbeddingChoice
 from fabula.search.find import FoundPassage
 from fabula.skills.files import Skills, load_built_in
+from fabula.skills.source import choose_skill
 from fabula.text.offsets import check_cursor, map_to_stored_text, normalise
 from fabula.workspace.arguments import PositiveInt, check_verbs
 from fabula.workspace.continuity import ContinuityKeys, ContinuityStore, continuity_keys
@@ -99,7 +100,7 @@ class RequestFields(TypedDict, total=False):
     """What a request can say beside its project, document and perspective; `Request` has the defaults."""
 
     cursor: int | None
-    skill_id: str
+    skill_id: str | None  # None: chat where somebody speaks, else continue
     additional_input: str
     model: str
     window: int | None
@@ -206,7 +207,9 @@ class ProjectHandle:
             documents = (view.snapshot(Manuscript) or Manuscript()).documents
             document_id = documents[-1].id if documents else ""
         preset = fields.get("preset") or view.snapshot(Preset)
-        given: dict[str, Any] = {"skill_id": "continue", **fields, "preset": preset}
+        given: dict[str, Any] = {**fields, "preset": preset}
+        if given.get("skill_id") is None:
+            given["skill_id"] = choose_skill(fields.get("recipe", ""), fields.get("speaker_id", ""))
         lists = {name: _as_tuple(given.get(name, ())) for name in ("include", "exclude", "attachments")}
         request = Request(
             project_id=view.project.id,

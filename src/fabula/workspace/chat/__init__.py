@@ -16,7 +16,7 @@ from fabula.workspace.chat.events import (
 )
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.chat.rounds import ChatRound, ChatState
-from fabula.workspace.chat.verbs import ChatVerbs
+from fabula.workspace.chat.verbs import ChatVerbs, SpeakerPrompt
 
 __all__ = [
     "Announced",
@@ -33,6 +33,7 @@ __all__ = [
     "ReplyRetry",
     "ReplyStored",
     "SpeakerEvent",
+    "SpeakerPrompt",
     "SpeakerStart",
     "TurnEnd",
 ]

@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.context.request import Request
+from fabula.context.result import Result
 from fabula.conversation import edits, history
 from fabula.conversation.mentions import find_mentions
 from fabula.conversation.model import CLEANED_TEXT, Message, MessageKind, get_kind
@@ -26,6 +27,7 @@ from fabula.conversation.participants import Participants, get_participant, stri
 from fabula.conversation.snapshot import load_newest_messages
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message
+from fabula.llm.providers.clipboard import ClipboardProvider
 from fabula.workspace.chat.events import (
     Announced,
     ChatEvent,
@@ -58,8 +60,10 @@ from fabula.workspace.chat.rounds import (
 )
 from fabula.workspace.conversations import LAST, find_message
 from fabula.workspace.names import find_conversation, find_participant
+from fabula.workspace.participants import ensure_participant, ensure_player
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.verbs import ProjectVerbs, label_change
+from fabula.workspace.writing_options import ModelChoice
 
 MAX_STEPS = 200  # of one turn; a mode that asks for more does not come to an end
 _NOBODY_PRESENT = message("Nobody who could answer is present in this conversation. Let somebody join.")
@@ -72,6 +76,14 @@ class _Prepared(Struct, frozen=True):
     events: tuple[ChatEvent, ...] = ()
     speakers: tuple[str, ...] = ()
     error: FabulaError | None = None
+
+
+class SpeakerPrompt(Struct, frozen=True):
+    """A prompt of a speaker with its trace, the speaker's name, and the project as the prompt sees it."""
+
+    name: str
+    project: ProjectHandle
+    result: Result
 
 
 class ChatVerbs(ProjectVerbs):
@@ -97,19 +109,26 @@ class ChatVerbs(ProjectVerbs):
         mode: str = "",
         title: str = "",
         roles: Mapping[str, str] | None = None,
+        player: str = "",
     ) -> ChatState:
-        """Start a conversation of the player with these, with those of the roles, or with all who have a persona."""
-        player = self._project.participants.ensure_player()
+        """Start a conversation of the player with these, with those of the roles, or with all who have a persona.
+
+        A character of the codex becomes a participant. `player` names somebody else who takes the player's place.
+        """
         view = self._view
         with self._write() as tx:
-            ids = [find_participant(view, tx, name) for name in (*participants, *(roles or {}).values()) if name]
+            own_id = ensure_participant(view, tx, player) if player else ensure_player(tx)
+            by_role = {role: ensure_participant(view, tx, name) for role, name in (roles or {}).items() if name}
+            ids = [*(ensure_participant(view, tx, name) for name in participants if name), *by_role.values()]
             if not ids:
                 known = (view.snapshot(Participants) or Participants()).by_id.values()
-                ids = [one.id for one in known if one.persona.strip() and not one.is_gone and one.id != player.id]
+                ids = [one.id for one in known if one.persona.strip() and not one.is_gone and one.id != own_id]
             if not ids:
-                raise _refuse_nobody(message("Nobody in this project has a persona. Add a participant first."))
-            ident = edits.start_conversation(tx, participants=(player.id, *ids), title=title)
-            self._modes.enter(tx, view, load_chat(tx, ident), mode or DEFAULT_MODE, roles or {})
+                raise _refuse_nobody(
+                    message("Nobody in this project has a persona. Say who takes part, or add a participant.")
+                )
+            ident = edits.start_conversation(tx, participants=(own_id, *ids), title=title)
+            self._modes.enter(tx, view, load_chat(tx, ident), mode or DEFAULT_MODE, {**(roles or {}), **by_role})
             return load_chat(tx, ident)
 
     def set_mode(
@@ -205,15 +224,54 @@ class ChatVerbs(ProjectVerbs):
         text: str,
         *,
         participant: str = "",
+        instead_of: str = "",
+        goes_on_from: str = "",
         document_id: str | None = None,
         model: ChatModel = None,
     ) -> ChatEvents:
-        """Record an answer from elsewhere as the reply of a speaker, by default the first who is waited for; go on."""
-        ident, stored = await asyncio.to_thread(self._store_pasted, conversation, text, participant)
+        """Record an answer from elsewhere as the reply of a speaker, by default the first who is waited for; go on.
+
+        `instead_of` names a reply that is given again, `goes_on_from` one that goes on, as when there is a model.
+        """
+        again = instead_of or goes_on_from
+        ident, stored = await asyncio.to_thread(
+            self._store_pasted, conversation, text, participant, again, goes_on=bool(goes_on_from)
+        )
         yield stored
+        if again:
+            yield await asyncio.to_thread(self._end, ident)
+            return
         async with aclosing(self._run(ident, model, document_id)) as events:
             async for event in events:
                 yield event
+
+    def inspect(self, conversation: str, participant: str = "", *, choice: ModelChoice | None = None) -> SpeakerPrompt:
+        """Look inside the prompt that a speaker was asked with last, or would be asked with now.
+
+        Without a name it is whoever spoke last, else the first who can answer.
+        """
+        view = self._view
+        voice = Voice(ClipboardProvider(), choice or self._project.choose_model())
+        prompts = ChatPrompts(self._project, self._modes, voice, None)
+        with self._read() as reading:
+            ident = find_conversation(None, reading, conversation)
+            chat = load_chat(reading, ident)
+            path = load_newest_messages(reading, ident, chat.record.leaf_id)
+            replies = [one for one in path if one.final and get_kind(one) is MessageKind.REPLY and one.speaker]
+            wanted = strip_revision(find_participant(view, reading, participant)) if participant else ""
+            last = next((one for one in reversed(replies) if wanted in ("", strip_revision(one.speaker))), None)
+            if last is not None:
+                task: ReplyTask | ReplyFailed = prompts.prepare_again(reading, chat, last, goes_on=False)
+            else:
+                speakers = [wanted] if wanted else [one.id for one in chat.list_answerers()][:1]
+                if not speakers:
+                    raise _refuse_nobody(_NOBODY_PRESENT)
+                newest = chat.record.leaf_id
+                running = ChatRound(message_id=newest or "", after=newest)
+                (task,) = prompts.prepare(reading, chat, running, speakers)
+        if isinstance(task, ReplyFailed):
+            raise task.error
+        return SpeakerPrompt(task.name, task.project, task.project.inspect(task.request))
 
     # Steps of a turn
 
@@ -367,13 +425,17 @@ class ChatVerbs(ProjectVerbs):
         chat = self.get(ident)
         return TurnEnd(conversation_id=ident, mode=chat.mode, mode_state=chat.state, waiting=chat.round.waiting)
 
-    def _store_pasted(self, conversation: str, text: str, participant: str) -> tuple[str, ReplyStored]:
-        """Store an answer from elsewhere as a reply."""
+    def _store_pasted(
+        self, conversation: str, text: str, participant: str, again: str, *, goes_on: bool
+    ) -> tuple[str, ReplyStored]:
+        """Store an answer from elsewhere as a reply, as another one beside a reply, or as more of it."""
         view = self._view
+        earlier = self._select_reply(conversation, again)[1] if again else None
         with self._read() as reading:
             ident = find_conversation(None, reading, conversation)
             chat = load_chat(reading, ident)
             speaker_id = strip_revision(find_participant(view, reading, participant)) if participant else ""
+        speaker_id = strip_revision(earlier.speaker) if earlier is not None else speaker_id
         speaker = chat.people.by_id.get(speaker_id or next(iter(chat.round.waiting), ""))
         if speaker is None:
             raise FabulaError(
@@ -387,6 +449,8 @@ class ChatVerbs(ProjectVerbs):
             conversation_id=ident,
             asked_in=chat.round,
             other_names=tuple(name for one in others for name in list_names(one)),
+            sibling_of=None if goes_on else earlier,
+            continues=earlier if goes_on else None,
         )
         reply = task.begin_text()
         reply.feed(text)

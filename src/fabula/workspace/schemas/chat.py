@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import UNSET, UnsetType, field
 
 from fabula.conversation.model import Message
+from fabula.conversation.participants import Participants
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import ENGLISH, show
 from fabula.llm.model import Usage
-from fabula.workspace.chat.events import SpeakerEvent
-from fabula.workspace.schemas.conversations import MessageInfo
+from fabula.workspace.chat.events import (
+    Announced,
+    ChatEvent,
+    MessageStored,
+    PromptHandedOver,
+    ReplyDelta,
+    ReplyFailed,
+    ReplyRetry,
+    ReplyStored,
+    SpeakerEvent,
+    TurnEnd,
+)
+from fabula.workspace.schemas.context import Explanation
+from fabula.workspace.schemas.conversations import ConversationInfo, MessageInfo, describe_message
+from fabula.workspace.schemas.recaps import RecapInfo
 from fabula.workspace.schemas.runs import UsageInfo
 from fabula.workspace.schemas.schema import Schema, describe
 
@@ -65,6 +82,141 @@ class ChatAnswer(Schema, rename="lower"):
     responses: tuple[ChatResponse, ...]
 
 
+class ChatEventInfo(Schema, tag_field="event"):
+    """Something that happens in a chat, as one line of JSON; `event` says what."""
+
+
+class ConversationEvent(ChatEventInfo, tag="conversation"):
+    """The conversation: as it begins, or is looked at."""
+
+    conversation: ConversationInfo
+
+
+class MessageEvent(ChatEventInfo, tag="message"):
+    """A message is stored, corrected or chosen."""
+
+    message: MessageInfo
+
+
+class AnnouncementEvent(ChatEventInfo, tag="announcement"):
+    """The mode told something."""
+
+    message: MessageInfo
+
+
+class StartEvent(ChatEventInfo, tag="start"):
+    """A participant is asked."""
+
+    participant_id: str
+    name: str
+
+
+class DeltaEvent(ChatEventInfo, tag="delta"):
+    """The next piece of a reply."""
+
+    participant_id: str
+    name: str
+    text: str
+
+
+class RetryEvent(ChatEventInfo, tag="retry"):
+    """A reply is written again; its text so far does not count."""
+
+    participant_id: str
+    name: str
+
+
+class ReplyEvent(ChatEventInfo, tag="reply"):
+    """A reply is stored; `is_cut` where it went on in somebody else's name."""
+
+    participant_id: str
+    name: str
+    message: MessageInfo
+    usage: UsageInfo
+    is_cut: bool
+
+
+class FailureEvent(ChatEventInfo, tag="failure"):
+    """A participant could not answer; `text` is what was received."""
+
+    participant_id: str
+    name: str
+    error: ChatProblem
+    text: str
+
+
+class PromptEvent(ChatEventInfo, tag="prompt"):
+    """There is no model: the prompt for a participant, whose answer is waited for."""
+
+    participant_id: str
+    name: str
+    prompt: str
+    is_copied: bool
+
+
+class EndEvent(ChatEventInfo, tag="end"):
+    """A turn is over; whoever is in `waiting` has not answered yet."""
+
+    conversation_id: str
+    mode: str
+    mode_state: dict[str, Any]
+    waiting: tuple[str, ...]
+
+
+class RecapsEvent(ChatEventInfo, tag="recaps"):
+    """The summaries and recaps of the conversation."""
+
+    recaps: tuple[RecapInfo, ...]
+
+
+class ExplanationEvent(ChatEventInfo, tag="why"):
+    """Why something is in the prompt of a participant, or not."""
+
+    name: str
+    explanation: Explanation
+
+
+class NoticeEvent(ChatEventInfo, tag="notice"):
+    """A sentence for a person."""
+
+    text: str
+
+
+class RefusalEvent(ChatEventInfo, tag="refusal"):
+    """A line of the input was refused."""
+
+    error: ChatProblem
+
+
+def describe_event(event: ChatEvent, names: Participants, language: str = ENGLISH) -> ChatEventInfo:
+    """Describe an event of a turn."""
+    match event:
+        case MessageStored(message=said):
+            return MessageEvent(message=describe_message(said, names))
+        case Announced(message=said):
+            return AnnouncementEvent(message=describe_message(said, names))
+        case ReplyDelta():
+            return describe(DeltaEvent, event)
+        case ReplyRetry():
+            return describe(RetryEvent, event)
+        case ReplyStored(message=said):
+            usage = describe(UsageInfo, event.usage)
+            return describe(ReplyEvent, event, message=describe_message(said, names), usage=usage)
+        case ReplyFailed(error=error):
+            return describe(FailureEvent, event, error=describe_problem(error, language))
+        case PromptHandedOver():
+            return describe(PromptEvent, event)
+        case TurnEnd():
+            return describe(EndEvent, event)
+        case _:
+            return describe(StartEvent, event)
+
+
+def describe_problem(error: FabulaError, language: str = ENGLISH) -> ChatProblem:
+    """Describe a refusal."""
+    return ChatProblem(code=error.code.value, message=str(show(error.message, language)))
+
+
 def describe_response(
     event: SpeakerEvent,
     stored: Message | None = None,
@@ -75,7 +227,7 @@ def describe_response(
     """Describe the reply of a participant, or why there is none."""
     problem: ChatProblem | UnsetType = UNSET
     if error is not None:
-        problem = ChatProblem(code=error.code.value, message=error.sentence)
+        problem = describe_problem(error)
     return ChatResponse(
         message_id=stored.id if stored is not None else "",
         participant_id=event.participant_id,

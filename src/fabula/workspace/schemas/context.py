@@ -15,6 +15,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import LAYERS, Layer
 from fabula.core.messages import ENGLISH, message
 from fabula.core.story import Perspective
+from fabula.skills.source import choose_skill
 from fabula.text.offsets import map_to_normalised, normalise, utf16_to_code_points
 from fabula.workspace.schemas.schema import Schema, decode, describe
 
@@ -32,12 +33,15 @@ class AttachmentSent(Schema):
 
 
 class AssembleRequest(Schema):
-    """A request for a prompt. Cursor and selection count UTF-16 units of the text as sent."""
+    """A request for a prompt. Cursor and selection count UTF-16 units of the text as sent.
+
+    Without a skill it is `chat` for a speaker or a chat's recipe, else `continue`; an empty one is none.
+    """
 
     project_id: str
     document_id: str = ""
     cursor_position: int | None = None
-    skill_id: str = "continue"
+    skill_id: str | None = None
     additional_input: str = ""
     model: str = "gpt-4o"
     window: int | None = None
@@ -148,6 +152,8 @@ def read_request(
     """
     wire = decode(data, AssembleRequest, what=message("request"))
     fields = {name: getattr(wire, name) for name in wire.__struct_fields__ if name != "cursor_position"}
+    if wire.skill_id is None:
+        fields["skill_id"] = choose_skill(wire.recipe, wire.speaker_id)
     sent = wire.unsaved_text if wire.unsaved_text is not None else text_of(wire.document_id)
 
     def to_offset(units: int) -> int:

@@ -1,0 +1,228 @@
+"""The command `fabula chat`: find or start the conversation, and let the person talk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Option
+
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import open_project
+from fabula.cli.options import JSON, PROJECT, STORE
+from fabula.cli.output import invalid_request, quote_name, warn
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import join_names, message
+
+if TYPE_CHECKING:
+    from fabula.conversation.history import ParticipantMatch
+    from fabula.workspace.chat import ChatState
+    from fabula.workspace.project import ProjectHandle
+
+TITLE_NAMES = 3  # participants that a title names
+
+commands = CommandGroup()
+
+
+@commands.command()
+def chat(
+    project: PROJECT,
+    participants: Annotated[
+        list[str] | None,
+        Option("--with", help="Somebody to talk to, a participant or a character; may be given several times."),
+    ] = None,
+    mode: Annotated[str, Option("--mode", help="Who answers: free_chat, group, quiz, werewolf, workflow …")] = "",
+    roles: Annotated[list[str] | None, Option("--role", help="Who has a role of the mode: ROLE=NAME.")] = None,
+    speaker: Annotated[str, Option("--as", help="Whom you speak as; the player, by default.")] = "",
+    conversation: Annotated[str, Option("--conversation", help="The conversation to go on with.")] = "",
+    continues: Annotated[bool, Option("--continue", help="Go on with the newest conversation of the same.")] = False,
+    title: Annotated[str, Option("--title", help="What a new conversation is called.")] = "",
+    document: Annotated[
+        str | None, Option("--document", "-d", help="The chapter it takes place in; the last one by default.")
+    ] = None,
+    provider: Annotated[
+        str | None, Option("--provider", "-p", help="openai, anthropic, ollama, clipboard, local …")
+    ] = None,
+    model: Annotated[str | None, Option("--model", "-m", help="The model that answers.")] = None,
+    base_url: Annotated[str | None, Option(help="The address of any server that speaks as OpenAI does.")] = None,
+    prompt_file: Annotated[
+        Path | None, Option("--prompt", help="Without a model: write each prompt to this file.")
+    ] = None,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Talk with the people of a story; each line is a message, and /help lists the commands.
+
+    Example: fabula chat "The Lantern Coast" --with Mara --provider local
+    """
+    from fabula.cli.chat.session import ChatSession
+    from fabula.cli.request_options import wait_for_index
+
+    role_names = _read_roles(roles or [])
+    if conversation and (continues or title):
+        raise invalid_request("--conversation names a conversation. Leave out --continue and --title.")
+    with open_project(project, store) as opened:
+        choice = opened.choose_model(provider=provider, model=model, base_url=base_url)
+        if document is not None:
+            opened.request(document_id=document)
+        opening = ConversationOpening(opened, project, participants or [], speaker, mode, role_names, title)
+        found = opening.find(conversation) if conversation or continues else None
+        chat = found or opening.start()
+        wait_for_index(opened)
+        me = opening.find_speaker(chat)
+        session = ChatSession(
+            opened, chat, choice, me=me, document_id=document, as_json=as_json, prompt_file=prompt_file
+        )
+        name = chat.record.title or chat.record.id
+        later = f"fabula chat {quote_name(project)} --conversation {quote_name(name)}"
+        if speaker:
+            later = f"{later} --as {quote_name(speaker)}"
+        if not as_json:
+            others = [one for one in chat.present if one.id != me]
+            warn("You talk with {names}.", names=join_names([chat.people.name_of(one.id) for one in others]))
+            writer = f"{choice.provider.name}/{choice.model}"
+            if choice.provider.api_style == "clipboard":
+                warn("There is no model: you get each prompt, and paste the answer.")
+            elif choice.reason is not None:
+                warn("{model} answers, because {reason}.", model=writer, reason=choice.reason)
+            if found is None:
+                warn("This conversation is called {name}. To go on later: {command}", name=name, command=later)
+            if session.lines.is_terminal:
+                warn("/help lists the commands. Ctrl-C stops an answer, and Ctrl-D ends.")
+        session.show_beginning()
+        session.run()
+        if found is None and not session.has_said:
+            opened.conversations.delete(chat.record.id)
+            if not as_json:
+                warn("Nothing was said, so the conversation was not kept.")
+        elif session.lines.is_terminal and not as_json:
+            warn("\nTo go on later: {command}", command=later)
+        if session.has_failed and not session.lines.is_terminal:
+            raise typer.Exit(1)
+
+
+class ConversationOpening:
+    """Finds the conversation that a command line means, or starts one."""
+
+    def __init__(
+        self,
+        project: ProjectHandle,
+        project_name: str,
+        participants: list[str],
+        speaker: str,
+        mode: str,
+        roles: dict[str, str],
+        title: str,
+    ) -> None:
+        self._project, self._project_name = project, project_name
+        self._speaker, self._mode, self._roles, self._title = speaker, mode, roles, title
+        self._speaker_id = self._resolve(speaker, "--kind player") if speaker else ""
+        self._ids = list(dict.fromkeys(self._resolve(name, "--persona TEXT") for name in participants))
+        self._names = participants
+
+    def start(self) -> ChatState:
+        """Start a conversation, with a title that nobody else has."""
+        known = {one.id for one in self._project.participants.list_all()}
+        try:
+            chat = self._project.chat.start(
+                self._names, mode=self._mode, roles=self._roles, title=self._title, player=self._speaker
+            )
+        except FabulaError as error:
+            if error.code is not Code.CHAT_NOBODY_PRESENT:
+                raise
+            raise FabulaError(
+                error.code,
+                message(
+                    "There is nobody to talk to yet. Say with whom: --with NAME. "
+                    "Or add somebody: fabula participant add {project} NAME --persona TEXT",
+                    project=quote_name(self._project_name),
+                ),
+            ) from error
+        for one in chat.present:
+            if one.id not in known and not one.id.startswith("player:"):
+                warn("{name} of the codex takes part from now on.", name=one.name)
+        if not self._title:
+            self._project.conversations.rename(chat.record.id, self._make_title(chat))
+        return self._project.chat.get(chat.record.id)
+
+    def find(self, conversation: str) -> ChatState:
+        """Find the conversation of a name, else the newest of the same participants, and give it the mode asked for."""
+        chat = self._project.chat.get(conversation) if conversation else self._find_newest()
+        for one, name in zip(self._ids, self._names, strict=False):
+            if one not in chat.attendance.present:
+                self._project.conversations.join(chat.record.id, name)
+        if self._mode and (self._mode != chat.mode or self._roles):
+            self._project.chat.set_mode(chat.record.id, self._mode, roles=self._roles)
+        return self._project.chat.get(chat.record.id)
+
+    def find_speaker(self, chat: ChatState) -> str:
+        """Return who the person speaks as: whoever was named, else the player; empty where there is neither."""
+        ident = self._speaker_id or next((one.id for one in chat.present if one.id.startswith("player:")), "")
+        if ident and ident not in chat.attendance.present:
+            raise invalid_request(
+                "{name} takes no part in this conversation. Let them join first: "
+                "fabula history join {project} {conversation} {name}",
+                name=quote_name(self._speaker),
+                project=quote_name(self._project_name),
+                conversation=quote_name(chat.record.title or chat.record.id),
+            )
+        return ident
+
+    def _find_newest(self) -> ChatState:
+        people = self._project.participants.list_all()
+        players = [one.id for one in people if one.id.startswith("player:")][:1]
+        ids = [*([self._speaker_id] if self._speaker_id else players), *self._ids]
+        match: ParticipantMatch = "exact" if self._ids else "subset"
+        is_known = set(ids) <= {one.id for one in people}
+        found = self._project.conversations.list_all(ids, match=match, limit=1) if ids and is_known else []
+        if not found:
+            raise FabulaError(
+                Code.STORE_NOT_FOUND,
+                message(
+                    "There is no such conversation yet. Leave out --continue to start one. "
+                    "What there is: fabula history list {project}",
+                    project=quote_name(self._project_name),
+                ),
+            )
+        return self._project.chat.get(found[0].record.id)
+
+    def _resolve(self, name: str, option: str) -> str:
+        """Return the id of a participant, or of the one that a character of the codex would become."""
+        try:
+            return self._project.participants.resolve(name).id
+        except FabulaError as error:
+            if error.code is not Code.STORE_NOT_FOUND:
+                raise
+            raise FabulaError(
+                error.code,
+                message(
+                    "{sentence} To add somebody: {command}",
+                    sentence=error.message,
+                    command=f"fabula participant add {quote_name(self._project_name)} {quote_name(name)} {option}",
+                ),
+            ) from error
+
+    def _make_title(self, chat: ChatState) -> str:
+        """Make a title of the names of those who take part, with a number where it is taken."""
+        me = self.find_speaker(chat)
+        names = [chat.people.name_of(one.participant_id) for one in chat.attendance.ranges if one.participant_id != me]
+        base = ", ".join([*names[:TITLE_NAMES], *(["…"] if len(names) > TITLE_NAMES else [])])
+        taken = {one.record.title for one in self._project.conversations.list_all()}
+        number = 1
+        title = base
+        while title in taken:
+            number += 1
+            title = f"{base} {number}"
+        return title
+
+
+def _read_roles(words: list[str]) -> dict[str, str]:
+    """Read `ROLE=NAME`."""
+    roles = {}
+    for word in words:
+        role, sign, name = word.partition("=")
+        if not sign or not role.strip() or not name.strip():
+            raise invalid_request("--role is ROLE=NAME, such as coder=Mara.")
+        roles[role.strip()] = name.strip()
+    return roles

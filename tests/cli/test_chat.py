@@ -1,0 +1,431 @@
+"""`fabula chat`, as a person and as another program use it, against a server that answers for each speaker."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fabula.cli.chat.lines import list_completions
+from fabula.cli.chat.session import COMMANDS
+from tests.cli.test_codex import Room, room
+from tests.jobs.fake_jobs import wait_until
+from tests.llm.server import Exchange, ModelServer, chunk, error_answer, openai_answer, run_server
+
+__all__ = ["room"]
+_TURN = re.compile(r"\[(.+?) speaks next")
+WORDS = {"Mara Venn": ("It was ", "me."), "Hope Tarn": ("I count ", "tin."), "Will Tarn": ("Mind the ", "swell.")}
+
+
+def asked_speaker(exchange: Exchange) -> str:
+    """Who is asked, by the end of the prompt."""
+    prompt = "\n".join(str(one["content"]) for one in exchange.request["messages"])
+    return [found[1] for found in _TURN.finditer(prompt)][-1]
+
+
+async def answer_by_name(exchange: Exchange) -> None:
+    await openai_answer(*WORDS[asked_speaker(exchange)])(exchange)
+
+
+@pytest.fixture
+def model_server() -> Iterator[ModelServer]:
+    with run_server() as running:
+        running.script = answer_by_name
+        yield running
+
+
+class Chat:
+    """The command with lines from a pipe."""
+
+    def __init__(self, room: Room, server: ModelServer) -> None:
+        self.room, self.server = room, server
+        self.at = ("--provider", "vllm", "--base-url", server.url, "--model", "gpt-4o-mini")
+
+    def run(self, *options: str, lines: str = "", code: int = 0, at: tuple[str, ...] | None = None) -> str:
+        """What is said; what a person is told beside it is in `told`."""
+        return self.room.run("chat", "Coast", *options, *(self.at if at is None else at), code=code, stdin=lines)
+
+    def events(self, *options: str, lines: str, code: int = 0) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.run(*options, "--json", lines=lines, code=code).splitlines()]
+
+    @property
+    def told(self) -> str:
+        return self.room.aside
+
+
+@pytest.fixture
+def chat(room: Room, model_server: ModelServer) -> Chat:
+    return Chat(room, model_server)
+
+
+def test_each_line_of_a_pipe_is_answered(chat: Chat) -> None:
+    said = chat.run("--with", "Mara", lines="Who lit the lamp?\nReally?\n")
+    assert said == "Mara Venn: It was me.\nMara Venn: It was me.\n"
+    assert "Mara Venn of the codex takes part from now on." in chat.told
+    assert "vllm/gpt-4o-mini answers" in chat.told
+    assert 'To go on later: fabula chat Coast --conversation "Mara Venn"' in chat.told
+    shown = chat.room.run("history", "show", "Coast", "Mara Venn")
+    assert shown.splitlines()[:2] == ["1. Player: Who lit the lamp?", "2. Mara Venn: It was me."]
+
+
+def test_a_mention_asks_one_of_several(chat: Chat) -> None:
+    both = ("--with", "Mara", "--with", "Hope Tarn")
+    assert sorted(chat.run(*both, lines="Well?\n").splitlines()) == ["Hope Tarn: I count tin.", "Mara Venn: It was me."]
+    assert chat.run(*both, lines="@Mara well?\n") == "Mara Venn: It was me.\n"
+
+
+def test_a_conversation_goes_on_by_name_or_as_the_newest_of_the_same(chat: Chat) -> None:
+    chat.run("--with", "Mara", lines="One.\n")
+    chat.run("--with", "Mara", "--with", "Hope Tarn", lines="Two.\n")
+    chat.run("--with", "Mara", "--title", "Pier", lines="Three.\n")
+    assert chat.run("--continue", "--with", "Mara").splitlines()[0] == "Player: Three."
+    assert chat.run("--conversation", "Mara Venn").splitlines()[0] == "Player: One."
+    assert chat.run("--continue").splitlines()[0] == "Player: Three."
+    titles = [one["title"] for one in chat.room.read("history", "list", "Coast")]
+    assert {"Pier", "Mara Venn", "Hope Tarn, Mara Venn"} <= set(titles)
+    assert len(titles) == 4  # the sample has one of its own
+
+
+def test_nothing_said_leaves_no_conversation(chat: Chat) -> None:
+    before = chat.room.read("history", "list", "Coast")
+    chat.run("--with", "Mara", lines="/who\n")
+    assert "Nothing was said, so the conversation was not kept." in chat.told
+    assert chat.room.read("history", "list", "Coast") == before
+
+
+def test_replies_are_given_again_chosen_corrected_and_taken_back(chat: Chat) -> None:
+    lines = (
+        "Well?",
+        "/swipe",
+        "/swipe 1",
+        "/edit 2 It was the sea.",
+        "/undo",
+        "/undo",
+        "/undo",
+        "/branch 2",
+        "/branch",
+        "/swipe 9",
+    )
+    said = chat.run("--with", "Mara", lines="\n".join(lines), code=1)
+    assert said.splitlines() == [
+        "Mara Venn: It was me.",
+        "Mara Venn: It was me.",
+        "2. Mara Venn: It was me.",
+        "2. Mara Venn: It was the sea.",
+        "2. Mara Venn: It was me.",
+        "1. Player: Well?",
+        "2. Mara Venn: It was me.",
+        "   3. Mara Venn: It was me.",
+    ]
+    assert "Reply 2 of 2." in chat.told
+    assert "Reply 1 of 2." in chat.told
+    assert chat.told.count("Taken back: ") == 2
+    assert "Taken back from message 1 on: Well?" in chat.told
+    assert "Choose one by its number, from 1 to 2" in chat.told
+
+
+def test_a_branch_goes_on_from_an_earlier_message(chat: Chat) -> None:
+    chat.run("--with", "Mara", "--title", "Pier", lines="One.\nTwo.\n/branch 2\nThree.\n")
+    shown = chat.room.run("history", "show", "Coast", "Pier")
+    assert [line.partition(". ")[2] for line in shown.splitlines()] == [
+        "Player: One.",
+        "Mara Venn: It was me.",
+        "Player: Three.",
+        "Mara Venn: It was me.",
+    ]
+
+
+def test_whoever_failed_is_asked_again(chat: Chat) -> None:
+    async def fail_hope(exchange: Exchange) -> None:
+        failing = asked_speaker(exchange) == "Hope Tarn" and len(chat.server.exchanges) < 3
+        await (error_answer(400, "no")(exchange) if failing else answer_by_name(exchange))
+
+    chat.server.script = fail_hope
+    said = chat.run("--with", "Mara", "--with", "Hope Tarn", lines="Well?\n/again Hope Tarn\n", code=1)
+    assert said.splitlines() == ["Mara Venn: It was me.", "Hope Tarn: I count tin."]
+    assert "To ask again: /again Hope Tarn" in chat.told
+
+
+def test_a_whisper_is_heard_by_one_and_who_says_so(chat: Chat) -> None:
+    lines = "/whisper Mara Venn Meet me.\n/who\n/whisper Mara\n"
+    said = chat.run("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier", lines=lines, code=1)
+    assert said.splitlines() == [
+        "Mara Venn: It was me.",
+        "Hope Tarn (@Hope, @Mrs Tarn)",
+        "Mara Venn (@Mara, @Miss Venn)",
+        "Player (you)",
+        "Message 2 was heard by Mara Venn, Player.",
+    ]
+    assert "Say to whom, and what: /whisper NAME TEXT" in chat.told
+    assert "Player (to Mara Venn only): Meet me." in chat.room.run("history", "show", "Coast", "Pier")
+
+
+def test_what_is_whispered_to_others_is_not_shown(chat: Chat) -> None:
+    people = ("--with", "Mara", "--with", "Hope Tarn", "--with", "Will Tarn")
+    chat.run(*people, "--mode", "werewolf", "--title", "Night", lines="Good evening.\n")
+    assert "You are" in chat.room.run("history", "show", "Coast", "Night")
+    said = chat.run("--conversation", "Night")
+    assert "Good evening." in said
+    assert "You are" not in said
+
+
+def test_why_has_the_reasons_of_the_prompt_of_a_speaker(chat: Chat) -> None:
+    said = chat.run(
+        "--with", "Mara", lines="Who was Ephraim Venn?\n/why Ephraim Venn\n/why\n/why Nobodyknows\n", code=1
+    )
+    assert re.search(r"in +Ephraim Venn", said)
+    assert "In the prompt of Mara Venn:" in chat.told
+    assert "Say what you ask about: /why NAME" in chat.told
+    assert "'Nobodyknows'" in chat.told
+
+
+def test_recaps_help_and_saves(chat: Chat) -> None:
+    lines = "Well?\n/recap\n/help\n/save talk.txt\n/save talk.txt\n/save coast.fabula\n/quit\nNever said.\n"
+    said = chat.run("--with", "Mara", lines=lines, code=1)
+    assert all(f"/{one.name}" in said for one in COMMANDS)
+    assert "There are no summaries or recaps yet." in chat.told
+    assert "There is a file talk.txt already." in chat.told
+    assert (chat.room.folder / "talk.txt").read_text() == "Player: Well?\n\nMara Venn: It was me.\n"
+    assert (chat.room.folder / "coast.fabula").is_file()
+    assert len(chat.server.exchanges) == 1
+
+
+def test_lines_that_make_no_sense_are_refused_and_the_chat_goes_on(chat: Chat) -> None:
+    lines = "\n/brunch\n/xyzzy\n\udcff\udcfe\n/more\n//slash\n"
+    said = chat.run("--with", "Mara", "--title", "Pier", lines=lines, code=1)
+    assert said == "Mara Venn: It was me.\n"
+    assert "An empty line says nothing." in chat.told
+    assert "There is no command called 'brunch'. Did you mean branch?" in chat.told
+    assert "/again" in chat.told
+    assert "not text in UTF-8" in chat.told
+    assert "Nobody has replied yet." in chat.told
+    assert "1. Player: /slash" in chat.room.run("history", "show", "Coast", "Pier")
+
+
+def test_wrong_names_are_refused_before_anything_begins(chat: Chat) -> None:
+    before = [chat.room.read(one, "list", "Coast") for one in ("history", "participant")]
+    refused = {
+        ("--with", "Maro"): "Did you mean Mara",
+        ("--with", "Zzyzx"): "fabula participant add Coast Zzyzx --persona TEXT",
+        ("--with", "Mara", "--mode", "werwolf"): "Did you mean werewolf?",
+        ("--conversation", "Peer"): "There is no conversation called 'Peer'.",
+        ("--with", "Mara", "--as", "Annn"): "fabula participant add Coast Annn --kind player",
+        ("--continue", "--with", "Hope Tarn"): "There is no such conversation yet.",
+        ("--with", "Mara", "--document", "ninety"): "ninety",
+        ("--with", "Mara", "--role", "coder"): "--role is ROLE=NAME",
+        ("--conversation", "desk", "--continue"): "Leave out --continue",
+        ("--with", "Mara", "--mode", "workflow"): "MODE_ROLES_INVALID",
+        (): "Say with whom: --with NAME",
+    }
+    for options, sentence in refused.items():
+        assert sentence in chat.run(*options, lines="Hm.\n", code=2), options
+    assert "There is no project called 'Cost'." in chat.room.run("chat", "Cost", code=3)
+    assert [chat.room.read(one, "list", "Coast") for one in ("history", "participant")] == before
+    assert not chat.server.exchanges
+
+
+def test_somebody_else_can_be_played(chat: Chat) -> None:
+    assert chat.run("--with", "Mara", "--as", "Hope Tarn", lines="Well?\n/who\n").splitlines() == [
+        "Mara Venn: It was me.",
+        "Hope Tarn (you, @Hope, @Mrs Tarn)",
+        "Mara Venn (@Mara, @Miss Venn)",
+        "Message 2 was heard by Hope Tarn, Mara Venn.",
+    ]
+    refused = chat.run("--conversation", "Mara Venn", "--as", "Will Tarn", code=2)
+    assert 'fabula history join Coast "Mara Venn" "Will Tarn"' in refused
+
+
+def test_json_has_one_event_a_line(chat: Chat) -> None:
+    events = chat.events("--with", "Mara", lines="Well?\n\n/who\n/why Mara\n/recap\n/undo\n", code=1)
+    assert [one["event"] for one in events] == [
+        *("conversation", "message", "start", "delta", "delta", "reply", "end"),
+        *("refusal", "conversation", "why", "recaps", "notice"),
+    ]
+    assert events[5]["message"]["content"] == "It was me."
+    assert events[5]["name"] == "Mara Venn"
+    assert events[7]["error"]["code"] == "CONTEXT_REQUEST_INVALID"
+
+
+def test_without_a_model_the_prompt_is_shown_and_the_answer_pasted(chat: Chat) -> None:
+    none = ("--provider", "clipboard")
+    lines = "Well?\nIt was\nthe sea.\n.\n/swipe\nIt was me.\n.\n/swipe 1\nAgain?\n.\n"
+    said = chat.run("--with", "Mara", "--title", "Pier", lines=lines, at=none)
+    assert "[Mara Venn speaks next." in said
+    assert "Mara Venn: It was\nthe sea.\n" in said
+    assert "Reply 2 of 2." in chat.told
+    assert "Nothing was pasted. Mara Venn is asked again with: /again Mara Venn" in chat.told
+    chat.run("--conversation", "Pier", "--prompt", "prompt.txt", lines="/again\nYes.\n", at=none)
+    assert "The prompt for Mara Venn is in prompt.txt." in chat.told
+    assert "Again?" in (chat.room.folder / "prompt.txt").read_text()
+    assert chat.room.run("history", "show", "Coast", "Pier").endswith("Player: Again?\n5. Mara Venn: Yes.\n")
+
+
+def test_names_and_commands_are_completed() -> None:
+    names, commands = ["Mara Venn", "Mara", "何 小"], ["swipe", "save"]
+    assert list_completions("ma", "@", is_first=False, names=names, commands=commands) == ["Mara Venn ", "Mara "]
+    assert list_completions("Mara V", "＠", is_first=False, names=names, commands=commands) == ["Mara Venn "]
+    assert list_completions("何", "@", is_first=False, names=names, commands=commands) == ["何 小 "]
+    assert list_completions("s", "/", is_first=True, names=names, commands=commands) == ["swipe ", "save "]
+    assert list_completions("s", "/", is_first=False, names=names, commands=commands) == []
+    assert list_completions("why Mara V", "/", is_first=True, names=names, commands=commands) == ["why Mara Venn"]
+    assert list_completions("s", "", is_first=False, names=names, commands=commands) == []
+
+
+# A terminal: Ctrl-C must reach the program as a signal, so the terminal is its controlling one.
+_PROGRAM = (
+    "import fcntl, signal, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
+    "signal.signal(signal.SIGINT, signal.default_int_handler); from fabula.cli.main import main; main()"
+)
+
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Terminal:
+    """The command on a pseudo-terminal."""
+
+    def __init__(self, chat: Chat, *options: str, **environment: str) -> None:
+        pty = pytest.importorskip("pty")
+        self._master, slave = pty.openpty()
+        self._shown = bytearray()
+        variables = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, "chat", "Coast", *options, *chat.at],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            cwd=chat.room.folder,
+            env={**variables, "TERM": "xterm", "COLUMNS": "200", "INPUTRC": "/dev/null", **environment},
+        )
+        os.close(slave)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                data = os.read(self._master, 4096)
+            except OSError:
+                return
+            if not data:
+                return
+            self._shown += data
+
+    @property
+    def shown(self) -> str:
+        return bytes(self._shown).decode("utf-8", "replace")
+
+    def wait_for(self, text: str, *, times: int = 1) -> None:
+        wait_until(lambda: self.shown.count(text) >= times, seconds=60)
+
+    def type(self, keys: str) -> None:
+        os.write(self._master, keys.encode())
+
+    def wait_for_prompt(self) -> None:
+        wait_until(lambda: _ESCAPES.sub("", self.shown).endswith("Player> "), seconds=60)
+
+    def answer(self, line: str, shown: str) -> None:
+        """Type a line at a prompt, and wait for what follows and for the next prompt."""
+        self.wait_for_prompt()
+        self.type(f"{line}\r")
+        self.wait_for(shown)
+        self.wait_for_prompt()
+
+    def end(self) -> int:
+        """Press Ctrl-D at a prompt, and return the exit code."""
+        self.wait_for_prompt()
+        self.type("\x04")
+        return self.process.wait(60)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait(60)
+        self._reader.join(10)
+        os.close(self._master)
+
+
+def test_a_terminal_completes_names_and_shows_them_in_colour(chat: Chat) -> None:
+    with Terminal(chat, "--with", "Hope Tarn", "--with", "Mara") as terminal:
+        terminal.wait_for_prompt()
+        terminal.type("@Hope T\t")
+        terminal.wait_for("@Hope Tarn ")
+        terminal.type("well?\r")
+        terminal.wait_for("I count tin.")
+        terminal.wait_for_prompt()
+        terminal.type("/swi\t")
+        terminal.wait_for("/swipe ")
+        terminal.type("\x15")
+        terminal.type("/who\r")
+        terminal.wait_for("was heard by")
+        assert terminal.end() == 0
+    assert re.search(r"(\x1b\[[0-9;]*m)+Hope Tarn\x1b\[0m: I count tin\.", terminal.shown)
+    assert "To go on later:" in terminal.shown
+    assert chat.room.run("history", "show", "Coast", "Hope Tarn, Mara Venn").startswith("1. Player: @Hope Tarn well?")
+
+
+def test_no_colour_where_nobody_wants_it(chat: Chat) -> None:
+    with Terminal(chat, "--with", "Mara", NO_COLOR="1") as terminal:
+        terminal.answer("Well?", "It was me.")
+        assert terminal.end() == 0
+    assert "Mara Venn: It was me." in terminal.shown
+    assert "\x1b[1m" not in terminal.shown
+
+
+def test_ctrl_c_stops_the_answer_keeps_what_came_and_the_chat_goes_on(chat: Chat) -> None:
+    async def without_end(exchange: Exchange) -> None:
+        await exchange.send_head()
+        while True:
+            await exchange.send_event(chunk("word "))
+            await asyncio.sleep(0.02)
+
+    chat.server.script = without_end
+    with Terminal(chat, "--with", "Mara", "--title", "Pier") as terminal:
+        terminal.wait_for_prompt()
+        terminal.type("Well?\r")
+        terminal.wait_for("word word")
+        terminal.type("\x03")
+        terminal.wait_for("Stopped. What was received is kept")
+        assert chat.server.client_left.wait(10)
+        terminal.wait_for_prompt()
+        terminal.type("half a line")
+        terminal.wait_for("half a line")
+        terminal.type("\x03")
+        terminal.wait_for("To end the chat: Ctrl-D or /quit")
+        chat.server.script = answer_by_name
+        terminal.answer("And now?", "It was me.")
+        assert terminal.end() == 0
+    shown = chat.room.run("history", "show", "Coast", "Pier")
+    assert re.match(r"1\. Player: Well\?\n2\. Mara Venn: word [word ]+\n3\. Player: And now\?\n", shown)
+
+
+def test_a_message_is_corrected_in_the_editor(chat: Chat) -> None:
+    editor = chat.room.folder / "editor.py"
+    editor.write_text("import sys, pathlib; pathlib.Path(sys.argv[1]).write_text('Nobody.\\n')")
+    command = f"{sys.executable} {editor}"
+    with Terminal(chat, "--with", "Mara", "--title", "Pier", EDITOR=command, VISUAL="") as terminal:
+        terminal.answer("Well?", "It was me.")
+        terminal.answer("/edit", "Nobody.")
+        assert terminal.end() == 0
+    assert "2. Mara Venn: Nobody." in chat.room.run("history", "show", "Coast", "Pier")
+
+
+def test_a_chat_in_chinese_holds_no_english(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.cli.test_chinese import find_words
+
+    monkeypatch.setenv("FABULA_LANGUAGE", "zh")
+    chat.run("--with", "Mara", lines="/who\n/recap\n/help\nWell?\n/undo\n\n/branch\n/why\n/swipe 7\n", code=1)
+    commands = "|".join(one.name for one in COMMANDS)
+    told = re.sub(rf"/({commands})\b|Mara Venn|Well\?|vllm/gpt-4o-mini|fabula chat.*|[A-Z_]{{5,}}:", "", chat.told)
+    assert find_words(told) - {"Player"} == set()
