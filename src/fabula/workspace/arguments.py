@@ -173,9 +173,10 @@ def _list_readings(value: Any) -> Iterator[Any]:
 
 
 def _list_classes(hint: Any) -> tuple[type, ...]:
-    """The classes of a union, without what is inside of them; none where one of them is no class."""
+    """The classes of a union, without what is inside of them; none where one of them is no class or a protocol."""
     classes = [get_origin(one) or one for one in get_args(hint)]
-    return tuple(classes) if all(isinstance(one, type) for one in classes) else ()
+    can_be_checked = all(isinstance(one, type) and not getattr(one, "_is_protocol", False) for one in classes)
+    return tuple(classes) if can_be_checked else ()
 
 
 def _check_class(name: str, value: Any, classes: tuple[type, ...]) -> Any:
