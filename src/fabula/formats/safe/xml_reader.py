@@ -59,7 +59,9 @@ def find_children(element: Element | None, name: str) -> list[Element]:
 def find_path(element: Element | None, *path: str) -> Element | None:
     """Follow a path of child names; None where it ends too early."""
     for name in path:
-        element = next(iter(find_children(element, name)), None)
+        if element is None:
+            break
+        element = next((child for child in element if local_name(child) == name), None)
     return element
 
 
