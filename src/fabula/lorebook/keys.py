@@ -15,12 +15,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
-from ahocorasick_rs import AhoCorasick, MatchKind
 from msgspec import Struct
 
 from fabula.core.messages import Sentence, message, plural
 from fabula.lorebook.model import EntryRef, LorebookSettings, LoreEntry, ParsedLorebook
 from fabula.lorebook.scan_order import make_title
+from fabula.text.automaton import Automaton
 from fabula.text.js_regex import JS_WHITESPACE, JsRegex, RegexText, TooMuchWorkError, WorkBudget, compile_regex
 
 WordTest = Callable[[str, int, int], bool]  # (text, start, end) -> whether a key that occurs there is a whole word
@@ -151,17 +151,17 @@ class _PlainKeys:
         for key in entries:
             by_prefix.setdefault(key[:_PREFIX], []).append(key)
         self._keys = list(by_prefix.values())
-        self._automaton = AhoCorasick(list(by_prefix), matchkind=MatchKind.Standard) if by_prefix else None
+        self._automaton = Automaton(list(by_prefix))
         self.longest = max(map(len, entries), default=0)
 
     def find(self, text: str, begin: int, budget: WorkBudget) -> Iterator[tuple[str, int, int]]:
         """Find every occurrence of a key from an offset on, until the budget is spent."""
-        if self._automaton is None:
+        if not self.entries:
             return
         for at in range(begin, len(text), _CHUNK):
             chunk = text[at : at + _CHUNK + _PREFIX]
             budget.remaining -= len(chunk)
-            for number, offset, _ in self._automaton.find_matches_as_indexes(chunk, overlapping=True):
+            for number, offset, _ in self._automaton.find(chunk):
                 if offset >= _CHUNK:
                     continue  # the next chunk has it too
                 for key in self._keys[number]:

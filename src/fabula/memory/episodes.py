@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from weakref import WeakKeyDictionary
 
-from ahocorasick_rs import AhoCorasick
-
 from fabula.context.gate import judge_fragment
 from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
@@ -20,6 +18,7 @@ from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import message
 from fabula.core.view import View
 from fabula.memory.model import RELEVANCE_LEVELS, Memory, omit_fragment
+from fabula.text.automaton import Automaton
 from fabula.text.terms import split_terms
 
 MAX_EPISODES = 4  # in one prompt
@@ -99,7 +98,7 @@ class _WordIndex:
         self._sizes = [_count_words(words) for words in words_by_episode]
         known = sorted(frozenset().union(*words_by_episode))
         self._episodes = [[n for n, words in enumerate(words_by_episode) if word in words] for word in known]
-        self._find = AhoCorasick(known).find_matches_as_indexes
+        self._find = Automaton(known).find
 
     def compute_relevance(self, nearby: Sequence[str], instruction: str) -> list[float]:
         """Return the relevance of each episode to the texts, from 0 to 1.
@@ -121,7 +120,7 @@ class _WordIndex:
     def _count_shared(self, text: str) -> list[int]:
         """Return how many words of each episode are in the text."""
         shared = [0] * len(self._sizes)
-        for word in {match[0] for match in self._find(text.lower(), overlapping=True)}:
+        for word in {match[0] for match in self._find(text.lower())}:
             for number in self._episodes[word]:
                 shared[number] += 1
         return shared

@@ -69,6 +69,9 @@ class _Style(NamedTuple):
     bold: bool = False
 
 
+_DEFAULT_STYLE = _Style()
+
+
 def is_docx(names: Collection[str]) -> bool:
     """Tell by its members whether an archive is a Word document."""
     return _DOCUMENT in names or ("[Content_Types].xml" in names and any(name.startswith("word/") for name in names))
@@ -204,7 +207,12 @@ def _get_outline_level(properties: Element | None) -> int:
 
 
 def _get_value(element: Element | None, name: str) -> str:
-    return get_attribute(find_path(element, name), "val")
+    return get_attribute(find_path(element, name), "val") if element is not None else ""
+
+
+def _get_style(properties: Element | None, name: str, styles: dict[str, _Style]) -> _Style:
+    """The style that properties name; without one, the default style."""
+    return styles.get(_get_value(properties, name), _DEFAULT_STYLE)
 
 
 def _is_on(properties: Element | None, name: str) -> bool:
@@ -226,7 +234,7 @@ def _find_paragraphs(body: Element | None) -> Iterator[Element]:
 def _read_paragraph(element: Element, styles: dict[str, _Style]) -> tuple[str, Section | Block | None]:
     """The style of a paragraph, and the heading or the block that it is; None when it has no text."""
     properties = find_path(element, "pPr")
-    style = styles.get(_get_value(properties, "pStyle"), _Style())
+    style = _get_style(properties, "pStyle", styles)
     level = style.level or _get_outline_level(properties)
     kind = _KINDS_OF_STYLES.get(style.name.rstrip(" 0123456789"))
     runs = list(_read_runs(element, styles, is_heading=bool(level)))
@@ -250,7 +258,7 @@ def _read_runs(paragraph: Element, styles: dict[str, _Style], *, is_heading: boo
             if _is_on(properties, "vanish"):
                 continue
             if not is_heading:
-                style = styles.get(_get_value(properties, "rStyle"), _Style())
+                style = _get_style(properties, "rStyle", styles)
                 italic = style.italic if find_path(properties, "i") is None else _is_on(properties, "i")
                 bold = style.bold if find_path(properties, "b") is None else _is_on(properties, "b")
         if name == "t":

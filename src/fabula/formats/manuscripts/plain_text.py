@@ -82,6 +82,8 @@ _SENTENCE_ENDS = tuple(".,;!?”’\"'。，；！？：")
 _NUMERAL = re.compile(r"(?:(?P<digits>\d{1,3})|(?P<roman>[IVXLC]{1,8}))\.?")
 _SEPARATORS = re.compile(r"[ 　.:：–—]+")
 _MAX_HEADING_LENGTH = 110
+_MAX_NUMERAL_LENGTH = 9
+_MIN_HEADING_LENGTH = 4  # where the line begins with an ASCII character; a Chinese heading may be one character
 _LEVELS = {HeadingType.CHAPTER: 10, HeadingType.SCENE: 11}  # containers have levels from 1 on, in the order they occur
 
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
@@ -179,7 +181,7 @@ def parse_title_page(text: str) -> tuple[str, tuple[str, ...], str]:
 
 def _match_heading(line: str) -> _Match | None:
     """Match one stripped line against the forms of headings."""
-    if not line or len(line) > _MAX_HEADING_LENGTH:
+    if not line or len(line) > _MAX_HEADING_LENGTH or (len(line) < _MIN_HEADING_LENGTH and line[0].isascii()):
         return None
     if match := _NUMBERED.fullmatch(line):
         unit = match["unit"].lower()
@@ -263,12 +265,13 @@ def _find_bare_numbers(lines: list[str]) -> list[HeadingLine]:
     """Numbers alone between blank lines, if they count up from one."""
     headings: list[HeadingLine] = []
     for number, raw in enumerate(lines):
-        match = _NUMERAL.fullmatch(raw.strip())
+        line = raw.strip()
+        match = _NUMERAL.fullmatch(line) if len(line) <= _MAX_NUMERAL_LENGTH else None
         if match is None or not _is_blank(lines[max(0, number - 1) : number] + lines[number + 1 : number + 2]):
             continue
         value = int(match["digits"]) if match["digits"] else _parse_roman(match["roman"])
         if value == len(headings) + 1:
-            headings.append(HeadingLine(number, number + 1, raw.strip(), HeadingType.CHAPTER, "number"))
+            headings.append(HeadingLine(number, number + 1, line, HeadingType.CHAPTER, "number"))
     return headings if len(headings) > 1 else []
 
 

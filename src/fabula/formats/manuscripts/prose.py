@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import groupby
+from operator import attrgetter
 
 from markdown_it import MarkdownIt
 from msgspec import Struct
@@ -30,6 +31,7 @@ _CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+$")
 _QUOTE = re.compile(r"[ \t]{0,3}>[ \t]?")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _TO_ESCAPE = re.compile(r"(?<=\S)\*|\*(?=\S)|(?<![^\W_])_|_(?![^\W_])|\\(?=[!-/:-@\[-`{-~\n]|$)")
+_STYLE = attrgetter("italic", "bold")
 _TRIMMED = " \t\xa0"
 _MAX_QUOTE_DEPTH = 8
 _MAX_MARKS = 2_000  # per paragraph: markdown-it takes quadratic time
@@ -43,7 +45,7 @@ _FULL_WIDTH_PUNCTUATION = re.compile(
 _STARS = re.compile(r"(.?)((?<![\\*])\*+)(?=(.?))", re.DOTALL)
 
 
-class TextRun(Struct, frozen=True):
+class TextRun(Struct, frozen=True, gc=False):
     """Some text in one style; line breaks inside are `\\n`."""
 
     text: str
@@ -187,17 +189,23 @@ def _insert_joiners(match: re.Match[str]) -> str:
 
 
 def _join(runs: Iterable[TextRun]) -> str:
-    return "".join(run.text for run in runs)
+    return "".join([run.text for run in runs])
 
 
 def _merge(runs: Iterable[TextRun]) -> tuple[TextRun, ...]:
     """Join neighbours of the same style and drop empty runs."""
-    groups = groupby((run for run in runs if run.text), key=lambda run: (run.italic, run.bold))
-    return tuple(TextRun(_join(group), italic, bold) for (italic, bold), group in groups)
+    merged: list[TextRun] = []
+    for (italic, bold), group in groupby([run for run in runs if run.text], key=_STYLE):
+        first, *others = group
+        merged.append(TextRun(_join((first, *others)), italic, bold) if others else first)
+    return tuple(merged)
 
 
 def _trim_lines(runs: Iterable[TextRun]) -> tuple[TextRun, ...]:
     """Remove blanks at the edges of lines; the full-width indents of Chinese stay."""
+    runs = tuple(runs)
+    if len(runs) == 1 and "\n" not in runs[0].text:
+        return tuple(_trim_line(runs)) if runs[0].text.strip() else ()
     lines = [_trim_line(line) for line in _split_lines(runs)]
     filled = [at for at, line in enumerate(lines) if _join(line).strip()]
     if not filled:
@@ -214,7 +222,8 @@ def _trim_line(line: Sequence[TextRun]) -> deque[TextRun]:
         while trimmed:
             text = strip(trimmed[at].text, _TRIMMED)
             if text:
-                trimmed[at] = replace(trimmed[at], text=text)
+                if text != trimmed[at].text:
+                    trimmed[at] = replace(trimmed[at], text=text)
                 break
             trimmed.popleft() if at == 0 else trimmed.pop()
     return trimmed
@@ -224,6 +233,9 @@ def _split_lines(runs: Iterable[TextRun]) -> list[list[TextRun]]:
     """Split runs at line breaks, so that each line has its own marks and can be read alone."""
     lines: list[list[TextRun]] = [[]]
     for run in runs:
+        if "\n" not in run.text:
+            lines[-1].append(run)
+            continue
         first, *others = run.text.split("\n")
         lines[-1].append(replace(run, text=first))
         lines.extend([replace(run, text=text)] for text in others)

@@ -27,6 +27,7 @@ _SKIPPED_GROUPS = load_words("rtf", "skipped_groups")
 _WINDOWS_CHARSETS = {"78": "128", "79": "136", "80": "129", "85": "134"}  # of the Mac's, which striprtf does not know
 _SCRIVENER_TAG = re.compile(r"<!?\$Scr_[A-Za-z]+::\d+>|\{\\Scrv_[a-z]+=?|\\end_Scrv_[a-z]+\}?")
 _STYLE_MARKS = "\ue000\ue001\ue002\ue003"  # plain, italic, bold, both
+_STYLES = {mark: (number % 2 > 0, number > 1) for number, mark in enumerate(_STYLE_MARKS)}  # italic, bold
 _LINE_BREAK = "\ue004"
 _MARKS = re.compile(f"([{_STYLE_MARKS}{_LINE_BREAK}])")
 _MAX_DEPTH = 1_000
@@ -132,9 +133,9 @@ def _split_paragraphs(text: str) -> list[Block]:
     for line in text.split("\n"):
         runs: list[TextRun] = []
         for part in _MARKS.split(line):
-            if part and part in _STYLE_MARKS:
-                italic, bold = _STYLE_MARKS.index(part) % 2 > 0, _STYLE_MARKS.index(part) > 1
-            else:
+            if part in _STYLES:
+                italic, bold = _STYLES[part]
+            elif part:
                 runs.append(TextRun("\n" if part == _LINE_BREAK else part, italic, bold))
         if (block := make_block(runs)) is not None:
             blocks.append(block)

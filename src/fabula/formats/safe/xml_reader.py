@@ -1,4 +1,4 @@
-"""Parse untrusted XML: no entities, no external references, bounded depth."""
+"""Parse untrusted XML: no entities, no external references, bounded depth and tags."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from fabula.formats.safe.nesting import is_deeper
 NEVER_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _MAX_DEPTH = 200
 _MAX_TAGS = 2_500_000  # a novel has a few hundred thousand; an element takes much more memory than its bytes
+_MAX_TAG = 250_000  # bytes; the longest of Word, the outline of a drawing, takes tens of thousands
+_LONG_STRETCH = re.compile(rb"<[^<!?][^<]{%d}" % _MAX_TAG)  # a tag, and perhaps the text behind it
+_TAG = re.compile(rb"""<(?:[^"'>]++|"[^"]*+"|'[^']*+')*+""")
 _WHITE_SPACE = re.compile(r"[ \t\r\n]+")
 
 
@@ -22,6 +25,9 @@ def parse_xml(data: bytes, label: str) -> Element:
     """Parse an XML file and return its root element."""
     if data.count(b"<") > _MAX_TAGS:
         refuse_too_large(label, message("it has more elements than any manuscript"))
+    stretches = [stretch.start() for stretch in _LONG_STRETCH.finditer(data)]
+    if any(tag.end() - tag.start() > _MAX_TAG for start in stretches if (tag := _TAG.match(data, start))):
+        refuse_too_large(label, message("it has a tag of more than {size:,} bytes", size=_MAX_TAG))
     try:
         root = fromstring(data)
     except DefusedXmlException:
@@ -53,7 +59,9 @@ def find_children(element: Element | None, name: str) -> list[Element]:
 def find_path(element: Element | None, *path: str) -> Element | None:
     """Follow a path of child names; None where it ends too early."""
     for name in path:
-        element = next(iter(find_children(element, name)), None)
+        if element is None:
+            break
+        element = next((child for child in element if local_name(child) == name), None)
     return element
 
 

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from ahocorasick_rs import AhoCorasick, MatchKind
-
+from fabula.text.automaton import Automaton
 from fabula.text.extraction.chinese_merge import NAME_TAGS, NOUN_TAGS, CandidateStatistics, merge_candidates
 from fabula.text.extraction.chinese_words import (
     ACTION,
@@ -50,7 +49,7 @@ def find_chinese_names(texts: Texts, progress: Progress | None = None) -> list[E
     minimum = max(MIN_MENTIONS, length // CHARACTERS_PER_MENTION)
     introduced_names = {name for pair in introduced for name in pair}
     candidates = _make_candidates(words, speakers, introduced_names, minimum)
-    automaton = AhoCorasick([candidate.word for candidate in candidates], matchkind=MatchKind.Standard)
+    automaton = Automaton([candidate.word for candidate in candidates])
     for _, text in texts:
         _collect_statistics(text, automaton, candidates)
         done += len(text)
@@ -98,8 +97,8 @@ def _can_be_name(word: str) -> bool:
     return all("\u4e00" <= character <= "\u9fff" and character not in NEVER_IN_NAME for character in word)
 
 
-def _collect_statistics(text: str, automaton: AhoCorasick, candidates: list[CandidateStatistics]) -> None:
-    for number, start, end in automaton.find_matches_as_indexes(text, overlapping=True):
+def _collect_statistics(text: str, automaton: Automaton, candidates: list[CandidateStatistics]) -> None:
+    for number, start, end in automaton.find(text):
         candidate = candidates[number]
         candidate.count += 1
         before, after = text[start - 1 : start], text[end : end + 1]

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import log
 
-from ahocorasick_rs import AhoCorasick, MatchKind
 from msgspec import Struct, field
 
+from fabula.text.automaton import Automaton
 from fabula.text.extraction.chinese_words import (
     DEED_ENDINGS,
     GENERIC_PERSONS,
@@ -82,9 +82,9 @@ def merge_candidates(
     counts: Counter[str] = Counter()
     places: dict[str, list[TextPlace]] = {}
     words = list(group_of)
-    automaton = AhoCorasick(words, matchkind=MatchKind.LeftmostLongest)
+    automaton = Automaton(words, leftmost_longest=True)
     for number, (_, text) in enumerate(texts):
-        for pattern, start, _ in automaton.find_matches_as_indexes(text):
+        for pattern, start, _ in automaton.find(text):
             word = words[pattern]
             counts[word] += 1
             examples = places.setdefault(group_of[word], [])

@@ -17,9 +17,9 @@ from enum import StrEnum
 from operator import itemgetter
 from typing import TypeVar
 
-from ahocorasick_rs import AhoCorasick, MatchKind
 from msgspec import Struct, field
 
+from fabula.text.automaton import Automaton
 from fabula.text.bounded_cache import BoundedTextCache
 from fabula.text.names.ambiguous import Reading, is_also_a_word, read_english
 from fabula.text.names.chinese_boundaries import read_name_at
@@ -106,8 +106,8 @@ class NameMatcher:
         self._folded: dict[str, tuple[str, ...]] = {}  # names by their lower case form, where case does not matter
         self._cache = BoundedTextCache[list[NameMatch]](_CACHE_CHARACTERS)
         self._add(list(self._names))
-        self._large, self._small = _Automaton(list(self._spellings)), _Automaton([])
-        self._any_case = _Automaton(list(self._folded))
+        self._large, self._small = _Spellings(list(self._spellings)), _Spellings([])
+        self._any_case = _Spellings(list(self._folded))
 
     def __len__(self) -> int:
         return len(self._owners)
@@ -141,9 +141,9 @@ class NameMatcher:
         fresh = set(self._small.keys)
         fresh.update(spelling for owner in present for name in names[owner] for spelling in make_spellings(name, ()))
         new._large = self._large
-        new._small = _Automaton(sorted(key for key in fresh if key in new._spellings and key not in new._large.numbers))
+        new._small = _Spellings(sorted(key for key in fresh if key in new._spellings and key not in new._large.numbers))
         same_folded = new._folded.keys() == self._folded.keys()
-        new._any_case = self._any_case if same_folded else _Automaton(list(new._folded))
+        new._any_case = self._any_case if same_folded else _Spellings(list(new._folded))
         return new
 
     def _add(self, owners: Sequence[str]) -> None:
@@ -276,22 +276,18 @@ class NameMatcher:
         return matches
 
 
-class _Automaton:
-    """An Aho-Corasick automaton over a list of strings."""
+class _Spellings:
+    """A list of spellings and the automaton that finds them."""
 
-    __slots__ = ("_automaton", "keys", "numbers")
+    __slots__ = ("find", "keys", "numbers")
 
     def __init__(self, keys: list[str]) -> None:
         self.keys = keys
         self.numbers = {key: number for number, key in enumerate(keys)}
-        self._automaton = AhoCorasick(keys, matchkind=MatchKind.Standard) if keys else None
+        self.find = Automaton(keys).find
 
     def __len__(self) -> int:
         return len(self.keys)
-
-    def find(self, text: str) -> list[tuple[int, int, int]]:
-        """The number, start and end of every occurrence, by their ends."""
-        return [] if self._automaton is None else self._automaton.find_matches_as_indexes(text, overlapping=True)
 
 
 def _merge(table: Mapping[str, T], changes: Mapping[str, T | None]) -> dict[str, T]:
