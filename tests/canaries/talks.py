@@ -462,7 +462,7 @@ class TalkProject:
                 )
             )
         except FabulaError as error:  # nobody is there who could answer
-            assert error.code in (Code.REQUEST_INVALID, Code.MODE_ROLES_INVALID), error
+            assert error.code in (Code.CHAT_NOBODY_PRESENT, Code.MODE_ROLES_INVALID), error
         if audience is not None:
             for said in list(talk.messages.values())[before:]:
                 assert said.audience is not None, "what answers a whisper is a whisper"
@@ -539,23 +539,24 @@ class TalkProject:
         self.workspace.close()
         self._open()
 
-    def run(self, steps: int) -> None:
+    def run(self) -> None:
         """Let all conversations go on beside each other, and ask on the way."""
         random = self.random
-        for number in range(steps * len(self.talks)):
-            talk = random.choice(self.talks)
+        steps = [talk for talk in self.talks for _ in range(random.choice([6, 12, 20, 40]))]
+        random.shuffle(steps)
+        for number, talk in enumerate(steps):
             self.step(talk)
-            if random.random() < 0.2:
+            if random.random() < 0.15:
                 self.ask_somebody(talk)
             if number % 40 == 39:
                 self.search()
         for talk in self.talks:
-            for speaker in ("", *sorted(talk.everybody)):
+            self.ask_somebody(talk, "")
+            for speaker in random.sample(sorted(talk.everybody), min(4, len(talk.everybody))):
                 self.ask_somebody(talk, speaker)
         self.reload()
         for talk in self.talks:
-            for speaker in random.sample(sorted(talk.everybody), min(2, len(talk.everybody))):
-                self.ask_somebody(talk, speaker)
+            self.ask_somebody(talk, random.choice(sorted(talk.everybody)))
         self.workspace.close()
 
 
