@@ -53,8 +53,9 @@ class Talk(Struct):
 
     @property
     def everybody(self) -> frozenset[str]:
-        """Everybody who ever took part."""
-        return self.started_with | {who for event, who in self.events if event == "join"}
+        """Everybody who ever took part, or spoke though their joining was taken back."""
+        joined = {who for event, who in self.events if event == "join"}
+        return self.started_with | joined | {said.speaker for said in self.messages.values()} - {""}
 
     @property
     def present(self) -> frozenset[str]:
@@ -245,6 +246,7 @@ class Hearing(Struct):
         return not question.document or question.document == self.chapters[-1]
 
     def _is_between_two(self, talk: Talk) -> bool:
+        """Whether a player and a character talk alone."""
         players = [one for one in talk.everybody if one.startswith(PLAYER)]
         return len(talk.everybody) == 2 and len(players) == 1
 

@@ -8,12 +8,15 @@ every planted word of its prompt. Each prompt is compared with the oracle (`hear
 from __future__ import annotations
 
 import re
+import shutil
 import threading
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from random import Random
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from fabula.codex import Entry, Level
 from fabula.codex import edits as codex
@@ -38,9 +41,9 @@ from tests.canaries.hearing import Fact, Hearing, Question, SaidMessage, Talk, d
 from tests.canaries.oracle import find_words
 from tests.workspace.chat.scripted import collect
 
-__all__ = ["RepeatingProvider", "TalkProject"]
+__all__ = ["RepeatingProvider", "TalkRun", "run_talks"]
 
-PROJECT = "cast"
+PROJECTS_IN_STORE = 12
 CAST = (
     "player:ann",
     "player:ben",
@@ -84,16 +87,14 @@ class RepeatingProvider:
 class TalkProject:
     """One project with its conversations, and the oracle that follows along."""
 
-    def __init__(self, folder: Path, seed: int, talks: int) -> None:
-        self.random, self.folder, self.seed = Random(seed), folder, seed
+    def __init__(self, workspace: Workspace, random: Random, ident: str, talks: int) -> None:
+        self.workspace, self.random, self.id = workspace, random, ident
         self.hearing = Hearing()
         self.faults: list[str] = []
         self.counts: Counter[str] = Counter()
         self._waiting_words: list[str] = []  # of messages to come, which bring entries of the lorebook
         self._modes: dict[str, str] = {}
         self._lock = threading.Lock()
-        lay(folder)
-        self._open()
         self._plant()
         self.talks = [self._start(number) for number in range(talks)]
 
@@ -107,18 +108,9 @@ class TalkProject:
                 self.hearing.facts[word] = Fact(word=word, kind=kind, **fields)
                 return word
 
-    def _open(self) -> None:
-        self.workspace = Workspace.open(self.folder)
-        if PROJECT in self.workspace.store.project_ids():
-            self._follow()
-
-    def _follow(self) -> None:
-        self.project = self.workspace.project(PROJECT)
-        self.project.conversations.subscribe(self._hear)
-
     def _plant(self) -> None:
         random, store = self.random, self.workspace.store
-        projects.create(store, "The Cast", project_id=PROJECT)
+        projects.create(store, f"The Cast {self.id}", project_id=self.id)
         settings: dict[str, Any] = {
             "History.SummaryEveryNRounds": random.choice([1, 2, 3]),
             "History.RecapUpdateEveryRounds": random.choice([2, 4, 6]),
@@ -131,7 +123,7 @@ class TalkProject:
             self.hearing.tells_all_recaps = True
         if random.random() < 0.1:
             settings["History.Recaps"] = False
-        with store.write(project=PROJECT) as tx:
+        with store.write(project=self.id) as tx:
             for name, value in settings.items():
                 set_value(tx, name, value, scope="project")
             if random.random() < 0.5:
@@ -142,7 +134,8 @@ class TalkProject:
                 self._plant_participant(tx, ident)
             self._plant_codex(tx)
             self._plant_lorebook(tx)
-        self._follow()
+        self.project = self.workspace.project(self.id)
+        self._unsubscribe = self.project.conversations.subscribe(self._hear)
 
     def _plant_participant(self, tx: WriteTransaction, ident: str) -> None:
         random = self.random
@@ -177,9 +170,7 @@ class TalkProject:
         }
         card = {"spec": "chara_card_v2", "spec_version": "2.0", "data": data}
         key = re.sub(r"\W", "-", ident)
-        return save_lorebook(
-            tx, Lorebook(id=f"card-{key}", name=_name(ident), book=card, format="card", active=False)
-        )
+        return save_lorebook(tx, Lorebook(id=f"card-{key}", name=_name(ident), book=card, format="card", active=False))
 
     def _knowers(self) -> frozenset[str] | None:
         some = self.random.sample(["mara", "bo", "cole", "persona:Ivy", "reader"], self.random.randint(0, 3))
@@ -398,10 +389,11 @@ class TalkProject:
 
     def _run_jobs(self, talk: Talk) -> None:
         store = self.workspace.store
-        with store.write(project=PROJECT) as tx:
+        with store.write(project=self.id) as tx:
             tx.update_rows(jobs, {"due": tx.current_time()}, jobs.c.state == JobState.QUEUED.value)
         kinds = {RECAP_JOB: job_kinds(self.workspace.views)[RECAP_JOB]}
         Worker(store, kinds, threads=1, poll_seconds=0.005).drain()
+        self.counts["recaps"] += len(self.project.recaps.list_recaps(talk.id))
 
     def _edit_recap(self, talk: Talk) -> None:
         known = self.project.recaps.list_recaps(talk.id)
@@ -534,15 +526,10 @@ class TalkProject:
                 self.faults.append(f"not found: {self.hearing.facts[word]}")
         self.counts["searches"] += 1
 
-    def reload(self) -> None:
-        """Close the store and open it again."""
-        self.workspace.close()
-        self._open()
-
-    def run(self) -> None:
-        """Let all conversations go on beside each other, and ask on the way."""
+    def run(self, elsewhere: Workspace) -> None:
+        """Let all conversations go on beside each other, and ask on the way; at the end from the store alone."""
         random = self.random
-        steps = [talk for talk in self.talks for _ in range(random.choice([6, 12, 20, 40]))]
+        steps = [talk for talk in self.talks for _ in range(random.choice([4, 8, 16, 30]))]
         random.shuffle(steps)
         for number, talk in enumerate(steps):
             self.step(talk)
@@ -552,12 +539,43 @@ class TalkProject:
                 self.search()
         for talk in self.talks:
             self.ask_somebody(talk, "")
-            for speaker in random.sample(sorted(talk.everybody), min(4, len(talk.everybody))):
+            for speaker in random.sample(sorted(talk.everybody), min(3, len(talk.everybody))):
                 self.ask_somebody(talk, speaker)
-        self.reload()
+        self._unsubscribe()
+        self.workspace.flush()
+        self.project = elsewhere.project(self.id)
         for talk in self.talks:
             self.ask_somebody(talk, random.choice(sorted(talk.everybody)))
-        self.workspace.close()
+        self.search()
+
+
+class TalkRun(Struct):
+    """What became of many conversations: how much was generated and asked, and the faults."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+
+
+def run_talks(folder: Path, seed: int, count: int, first: int = 0) -> TalkRun:
+    """Generate conversations, several in each project and some projects in each store.
+
+    `first` skips projects: each depends on the seed and its own number alone.
+    """
+    result, number = TalkRun(), first
+    while result.counts["conversations"] < count:
+        place = lay(folder / f"store-{number}")
+        with Workspace.open(place) as workspace, Workspace.open(place) as elsewhere:
+            for _ in range(PROJECTS_IN_STORE):
+                random = Random(f"{seed}:{number}")
+                project = TalkProject(workspace, random, f"cast-{number}", random.randint(2, 5))
+                project.run(elsewhere)
+                result.counts.update(project.counts, projects=1, conversations=len(project.talks))
+                result.faults += [f"seed {seed}, project {number}: {fault}" for fault in project.faults]
+                number += 1
+                if result.counts["conversations"] >= count:
+                    break
+        shutil.rmtree(place)
+    return result
 
 
 def _name(ident: str) -> str:
