@@ -57,7 +57,8 @@ CAST = (
 MAX_SPEAKERS = 7
 TOPICS = ("barometer", "lantern", "anchor", "ledger", "harbour", "kestrel", "cellar", "violin")
 MODES = ("free_chat", "werewolf", "quiz", "workflow", "group")
-_FILLER = "the lamp over cold water rope and salt wind gull stone quay night bell slow tide far house door oar".split()
+_SEA = "the lamp over cold water rope and salt wind gull stone quay night bell slow tide far house door oar"
+_FILLER = _SEA.split()
 _TURN = re.compile(r"\[(.+) speaks next\.")
 _ROLE = re.compile(r"\[You are (?:a|the) (werewolf|seer)")
 Speak = Callable[[str, str], str]  # the name of who is asked, and the prompt; the answer
@@ -325,7 +326,8 @@ class TalkProject:
         try:
             self.project.changes.undo()
         except FabulaError as error:
-            assert error.code is Code.STORE_CONFLICT, error
+            if error.code is not Code.STORE_CONFLICT:  # it was changed since
+                raise
             return False
         self.counts["undo"] += 1
         return True
@@ -453,8 +455,9 @@ class TalkProject:
                     model=RepeatingProvider(lambda who, prompt: self._answer(talk, who, prompt)),
                 )
             )
-        except FabulaError as error:  # nobody is there who could answer
-            assert error.code in (Code.CHAT_NOBODY_PRESENT, Code.MODE_ROLES_INVALID), error
+        except FabulaError as error:
+            if error.code not in (Code.CHAT_NOBODY_PRESENT, Code.MODE_ROLES_INVALID):
+                raise
         if audience is not None:
             for said in list(talk.messages.values())[before:]:
                 assert said.audience is not None, "what answers a whisper is a whisper"
