@@ -53,9 +53,8 @@ class Talk(Struct):
 
     @property
     def everybody(self) -> frozenset[str]:
-        """Everybody who ever took part, or spoke though their joining was taken back."""
-        joined = {who for event, who in self.events if event == "join"}
-        return self.started_with | joined | {said.speaker for said in self.messages.values()} - {""}
+        """Everybody who ever took part."""
+        return self.started_with | {who for event, who in self.events if event == "join"}
 
     @property
     def present(self) -> frozenset[str]:
@@ -187,7 +186,9 @@ class Hearing(Struct):
                     return present <= self.talks[fact.talk].everybody
                 return True
             case "title":
-                return speaker in self.talks[fact.talk].everybody and self._is_past(question)
+                other = self.talks[fact.talk]  # somebody may have spoken whose joining was taken back
+                voices = {said.speaker for said in other.messages.values()}
+                return speaker in other.everybody | voices and self._is_past(question)
             case "own":
                 return speaker == fact.owner
             case "card":
