@@ -124,6 +124,9 @@ class TalkProject:
             self.hearing.tells_all_recaps = True
         if random.random() < 0.1:
             settings["History.Recaps"] = False
+        if random.random() < 0.6:  # so that recaps are told early
+            settings["maxHistoryTokens"] = 150
+            self.hearing.history_characters = 300
         with store.write(project=self.id) as tx:
             for name, value in settings.items():
                 set_value(tx, name, value, scope="project")
@@ -283,7 +286,7 @@ class TalkProject:
             (4, self._branch),
             (3, self._select),
             (4, self._pin),
-            (4, self._run_jobs),
+            (8, self._run_jobs),
             (1, self._edit_recap),
             (0.5, self._rebuild),
             (1, self._edit_persona),

@@ -69,7 +69,9 @@ def test_a_recap_is_made_without_what_only_the_reader_knows(
 ) -> None:
     with store.write(project="p") as tx:
         only = frozenset({"reader"})
-        codex.put(tx, Entry(id="e", type="lore", name="Lamp", level=Level.ALWAYS, description="Coralword", known_to=only))
+        codex.put(
+            tx, Entry(id="e", type="lore", name="Lamp", level=Level.ALWAYS, description="Coralword", known_to=only)
+        )
         entry = {"uid": 0, "key": ["Question"], "content": "Amberword"}
         save_lorebook(tx, Lorebook(id="lore", name="Lore", book={"entries": {"0": entry}}))
     model_server.script = openai_answer("They talked.")
