@@ -1,6 +1,8 @@
 """Canaries: no prompt of a store full of planted words holds one that it must not, and every sure one is in (ctx-12).
 
-The full run has 8,000 prompts or more (`FABULA_CANARIES`, see `make soak`); the tests take a slice of it.
+Conversations are generated with a word in every message and fact, and an oracle replays who heard what (cnv-7, cnv-8).
+The full run has 8,000 prompts or more and 2,000 conversations (`FABULA_CANARIES` and `FABULA_TALKS`, see `make soak`);
+the tests take a slice of it.
 """
 
 from __future__ import annotations
@@ -18,13 +20,16 @@ from msgspec.structs import replace
 from fabula.context.request import Grants, Principal
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Perspective
+from fabula.workspace.handlers import background_model
 from fabula.workspace.schemas.context import describe_prompt
 from fabula.workspace.workspace import Workspace
 from tests.canaries.oracle import PEOPLE, RECIPES, SKILLS, USERS, Canary, PlantedStore, Scene, find_words
 from tests.canaries.planting import plant
+from tests.canaries.talks import RepeatingProvider, run_talks
 
 SEED = int(os.environ.get("FABULA_CANARIES_SEED", "1607"))
 PROMPTS = int(os.environ.get("FABULA_CANARIES", "400"))
+TALKS = int(os.environ.get("FABULA_TALKS", "60"))
 
 
 def make_scene(random: Random, planted: PlantedStore, requests: list[str]) -> Scene:
@@ -172,3 +177,21 @@ def test_who_may_not_see_everything_gets_no_trace_no_save_and_no_working_memory(
                 ask()
             assert error.value.code is Code.NOT_ALLOWED
             assert not find_words(str(error.value))
+
+
+def test_no_speaker_is_told_a_word_that_it_could_not_hear_and_each_is_told_those_that_it_should(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = tmp_path / "models.toml"
+    models.write_text(
+        'background = "own"\n[places.own]\nbase_url = "http://127.0.0.1:9"\nneeds_key = false\nmodel = "gpt-4o"\n'
+    )
+    monkeypatch.setenv("FABULA_MODELS", str(models))
+    monkeypatch.setattr(background_model, "make_provider", lambda _: RepeatingProvider())
+    print(f"seed {SEED}, {TALKS} conversations")
+    result = run_talks(tmp_path, SEED, TALKS)
+    print(dict(result.counts))
+    assert not result.faults, f"{len(result.faults)} faults\n" + "\n".join(result.faults[:10])
+    assert result.counts["conversations"] >= TALKS
+    happened = {"whisper", "join", "leave", "undo", "correct", "delete", "branch", "pin", "run_jobs", "recaps", "chat"}
+    assert happened <= {name for name, count in result.counts.items() if count}, "everything happens somewhere"

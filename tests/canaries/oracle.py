@@ -27,6 +27,7 @@ _SOURCES = {
     "novel": {"editor", "conversation", "skill", "constraints", "project", "codex", "lorebook", "memory", "episodes"}
     | {"synopses", "search", "talks"},
     "digest": {"skill", "constraints", "project", "codex", "lorebook", "memory"},
+    "record": {"skill", "constraints", "project"},
     "plain": set[str](),
 }
 _SOURCES["chat"] = _SOURCES["character-chat"] = _SOURCES["novel"] | {"recaps"}

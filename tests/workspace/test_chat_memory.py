@@ -331,3 +331,40 @@ def test_relevant_history_comes_from_conversations_of_the_same_participants(
     cole = party.conversations.start(("Ann", "Mara", "Bo"), title="Late")
     party.conversations.record(cole.id, "The anchor again, Lateword.", speaker="Mara", audience=("Ann",))
     assert "Lateword" not in prompt_of(ask(party, "Bo", "What of the anchor?"))
+
+
+def test_a_join_or_a_leave_that_is_taken_back_counts_for_what_was_said_meanwhile(party: ProjectHandle) -> None:
+    talks = party.conversations
+    talks.join(TALK, "Cole")
+    say(party, "Ann", "Coralword.")
+    assert "Coralword" in prompt_of(ask(party, "Cole"))
+    party.changes.undo()
+    assert "Coralword" not in prompt_of(ask(party, "Cole"))
+    talks.leave(TALK, "Bo")
+    say(party, "Ann", "Amberword.")
+    assert "Amberword" not in prompt_of(ask(party, "Bo"))
+    party.changes.undo()
+    assert "Amberword" in prompt_of(ask(party, "Bo"))
+
+
+def test_a_join_that_is_taken_back_counts_in_other_conversations_too(party: ProjectHandle) -> None:
+    party.conversations.join(TALK, "Cole")
+    say(party, "Ann", "Who is there?")
+    party.conversations.leave(TALK, "Cole")
+    say(party, "Ann", "Nobody.")
+    party.conversations.join(TALK, "Cole")
+    say(party, "Ann", "Coralword.")
+    other = party.conversations.start(("Cole",)).id
+    request = party.request(conversation_id=other, speaker_id="Cole", recipe="chat", skill_id="", document_id="")
+    assert "Coralword" in party.assemble(request).prompt
+    party.changes.undo()
+    assert "Coralword" not in party.assemble(request).prompt
+
+
+def test_where_everybody_has_left_search_tells_no_biography(party: ProjectHandle) -> None:
+    party.participant_texts.add("biography", "Mara", "Grew up beside the barometer of Coralword.")
+    say(party, "Ann", "Where is the barometer?")
+    for name in ("Ann", "Mara", "Bo"):
+        party.conversations.leave(TALK, name)
+    for recipe in ("chat", "character-chat"):
+        assert "Coralword" not in prompt_of(ask(party, "Mara", "What of the barometer?", recipe))

@@ -116,13 +116,13 @@ def join_conversation(tx: WriteTransaction, conversation_id: str, participant_id
     if any(known.since_number == row.said for known in ranges):
         is_latest = (*_match_presence(conversation_id, ident), presence.c.since_number == row.said)
         tx.update_rows(presence, {"until_number": None}, *is_latest)
+        tx.update_row(conversations, {"id": conversation_id}, {"changed": current_timestamp()})
         return
     values = {"conversation_id": conversation_id, "participant_id": ident, "since_number": row.said}
     tx.insert(presence, {**values, "joined": current_timestamp()})
     all_present = tx.rows(presence, presence.c.conversation_id == conversation_id, only=("participant_id",))
     key = conv_key(known.participant_id for known in all_present)
-    if key != row.conv_key:
-        tx.update_rows(conversations, {"conv_key": key}, conversations.c.id == conversation_id)
+    tx.update_row(conversations, {"id": conversation_id}, {"conv_key": key, "changed": current_timestamp()})
 
 
 def leave_conversation(tx: WriteTransaction, conversation_id: str, participant_id: str) -> None:
@@ -134,6 +134,7 @@ def leave_conversation(tx: WriteTransaction, conversation_id: str, participant_i
             Code.STORE_NOT_FOUND,
             message("{id!r} does not take part in this conversation. Nothing was changed.", id=ident),
         )
+    tx.update_row(conversations, {"id": conversation_id}, {"changed": current_timestamp()})
 
 
 def add_message(tx: WriteTransaction, conversation_id: str, new: Message, *, as_first: bool = False) -> Message:

@@ -78,7 +78,7 @@ def _find_message_scope(source_request: SourceRequest, view: View) -> MessageSco
     """Return which messages a chat may find: of conversations that all who are present took part in (cnv-8)."""
     request, conversations = source_request.request, view.snapshot(Conversations)
     attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
-    if attendance is None or not attendance.present or request.recipe in ("", NOVEL.name):
+    if attendance is None or not attendance.ranges or request.recipe in ("", NOVEL.name):
         return None
     snapshot, options = view.snapshot(RecapSnapshot), view.snapshot(RecapOptions) or RecapOptions()
     known = snapshot.by_conversation.get(request.conversation_id) if snapshot is not None else None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from fabula.codex import Entry, Level
+from fabula.codex import edits as codex
 from fabula.conversation import edits as service
 from fabula.conversation.model import Message, MessageKind
 from fabula.conversation.recaps import editing as kept_recaps
 from fabula.jobs.model import JobState
 from fabula.llm import runs
+from fabula.lorebook.edits import Lorebook, save_lorebook
 from fabula.store.store import Store
 from fabula.workspace.views import ProjectViews
 from tests.llm.server import Exchange, ModelServer, openai_answer
@@ -59,3 +62,24 @@ def test_without_a_model_nothing_is_made_and_the_job_says_why(store: Store, libr
     with store.read(project="p") as reading:
         assert kept_recaps.list_recaps(reading, "talk") == []
         assert service.get_conversation(reading, "talk").message_count == 10, "recording goes on"
+
+
+def test_a_recap_is_made_without_what_only_the_reader_knows(
+    store: Store, library: ProjectViews, model_server: ModelServer
+) -> None:
+    with store.write(project="p") as tx:
+        only = frozenset({"reader"})
+        codex.put(
+            tx, Entry(id="e", type="lore", name="Lamp", level=Level.ALWAYS, description="Coralword", known_to=only)
+        )
+        entry = {"uid": 0, "key": ["Question"], "content": "Amberword"}
+        save_lorebook(tx, Lorebook(id="lore", name="Lore", book={"entries": {"0": entry}}))
+    model_server.script = openai_answer("They talked.")
+    _talk(store, 5)
+    run_due(store, library)
+    (exchange,) = model_server.exchanges
+    prompt = "\n".join(message["content"] for message in exchange.request["messages"])
+    assert "Question 4?" in prompt
+    assert "record of a conversation" in prompt
+    assert "Coralword" not in prompt
+    assert "Amberword" not in prompt

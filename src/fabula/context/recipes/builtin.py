@@ -1,4 +1,4 @@
-"""The built-in recipes: novel, chat, character chat, plain, digest."""
+"""The built-in recipes: novel, chat, character chat, plain, digest, record."""
 
 from __future__ import annotations
 
@@ -65,5 +65,7 @@ PLAIN = Recipe(name="plain", preset=_WRITING, sources=())
 DIGEST = Recipe(
     name="digest", preset=_WRITING, sources=("skill", "constraints", "project", "codex", "lorebook", "memory")
 )
+# A text that is told to others, who may know less: with the rules, and without anything that only some know.
+RECORD = Recipe(name="record", preset=_WRITING, sources=("skill", "constraints", "project"))
 
-RECIPES = {recipe.name: recipe for recipe in (NOVEL, CHAT, CHARACTER_CHAT, PLAIN, DIGEST)}
+RECIPES = {recipe.name: recipe for recipe in (NOVEL, CHAT, CHARACTER_CHAT, PLAIN, DIGEST, RECORD)}
