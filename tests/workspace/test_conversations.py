@@ -207,7 +207,7 @@ def test_conversations_are_found_the_same_way_among_few_and_among_many(
         ]
 
     few = find()
-    monkeypatch.setattr(history, "_MAX_CHECKED", 2)
+    monkeypatch.setattr(history, "_MAX_SORTED", 2)
     for latest in (3, 10, 1000):
         monkeypatch.setattr(history, "_LATEST", latest)
         assert find() == few

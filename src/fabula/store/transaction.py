@@ -19,6 +19,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Row,
+    Select,
     Table,
     and_,
     bindparam,
@@ -139,14 +140,23 @@ class ReadTransaction:
 
         The first clause should match the fewest rows.
         """
+        ids = self._select_related(related, key, clauses)
+        query = select_rows(table, (), order, limit).where(self._owned(table), table.c.id.in_(ids))
+        return self._connection.execute(query).all()
+
+    def related_ids(self, related: Table, key: str, clauses: Sequence[ColumnElement[bool]], *, limit: int) -> list[str]:
+        """The ids in the column `key` of a table with a row for every clause; the rows that they name are not read."""
+        query = self._select_related(related, key, clauses).distinct().limit(limit)
+        return list(self._connection.execute(query).scalars())
+
+    def _select_related(self, related: Table, key: str, clauses: Sequence[ColumnElement[bool]]) -> Select[Any]:
         first, *others = (check_clauses(related, [clause])[0] for clause in clauses)
         ids = select(related.c[key]).where(self._owned(related), first)
         for clause in others:
             other = related.alias()
             is_same = other.c[key] == related.c[key]
             ids = ids.where(exists().where(ClauseAdapter(other).traverse(and_(self._owned(related), clause)), is_same))
-        query = select_rows(table, (), order, limit).where(self._owned(table), table.c.id.in_(ids))
-        return self._connection.execute(query).all()
+        return ids
 
     def max_value(self, table: Table, column: str, *where: ColumnElement[bool]) -> int | None:
         """The largest value of a column; None where there is no row."""

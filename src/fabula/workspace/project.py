@@ -237,7 +237,7 @@ class ProjectHandle:
                 if request.unsaved_text is None:  # a text that comes along may be of a new document
                     raise
         speaker = request.speaker_id
-        if conversation or character or speaker:
+        if not _has_known_people(request, view):
             with self.store.read(project=view.project.id) if self.store is not None else nullcontext() as reading:
                 conversation = conversation and find_conversation(view, reading, conversation)
                 character = character and find_knower(view, reading, character)
@@ -437,6 +437,20 @@ def _read_perspective(perspective: str | None) -> Perspective | None:
             Code.REQUEST_INVALID,
             message("{name!r} is no perspective. There are: {known}.", name=perspective, known=known),
         ) from None
+
+
+def _has_known_people(request: Request, view: View) -> bool:
+    """Return whether a view has the conversation, the character and the speaker of a request, if any, by their ids.
+
+    A speaker is a participant first, a character an entry first.
+    """
+    codex, people = view.snapshot(Codex), view.snapshot(Participants)
+    conversations = view.snapshot(Conversations)
+    return (
+        (not request.conversation_id or (conversations is not None and request.conversation_id in conversations.states))
+        and (not request.character or (codex is not None and request.character in codex.by_id))
+        and (not request.speaker_id or (people is not None and request.speaker_id in people.by_id))
+    )
 
 
 def _has_known_ids(request: Request, view: View) -> bool:
