@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -159,9 +158,14 @@ class ProjectHandle:
         principal: Principal = OWNER_PRINCIPAL,
         store: Store | None = None,
         owns_embedding: bool = False,
+        project_id: str = "",
     ) -> None:
-        """`load_view` returns the project as it stands, with the conversation of the given id."""
+        """`load_view` returns the project as it stands, with the conversation of the given id.
+
+        Without `project_id` the id is that of the view.
+        """
         self._load_view = load_view
+        self._project_id = project_id
         self._embedding = embedding
         self._owns_embedding = owns_embedding
         self._continuity = continuity
@@ -169,10 +173,11 @@ class ProjectHandle:
         self.principal = principal
         self.store = store  # None for a folder, a file or a sample
 
-    @cached_property
+    @property
     def id(self) -> str:
         """The project's id."""
-        return self.view.project.id
+        self._project_id = self._project_id or self.view.project.id
+        return self._project_id
 
     @property
     def view(self) -> View:
@@ -419,7 +424,7 @@ class ProjectHandle:
 
     def close(self) -> None:
         """End background work that belongs to this handle alone; what was made is kept, and every verb is refused."""
-        self._load_view = _refuse_closed
+        self._load_view, self._project_id = _refuse_closed, ""
         if self._owns_embedding:
             self._embedding.close()
 
