@@ -193,8 +193,9 @@ def _insert(connection: sqlite3.Connection, row: Sequence[object]) -> None:
 
 def time_speakers(workspace: Workspace, repeats: int, random: Random, *, search: bool) -> list[float]:
     """The times to assemble a prompt for the next speaker, each after one more message."""
-    sources = tuple(name for name in CHAT.sources if search or name != "search")
-    workspace.engine = Engine(all_sources(), recipes={CHAT.name: replace(CHAT, sources=sources)})
+    names = tuple(name for name in CHAT.sources if search or name != "search")
+    sources = [source for source in all_sources() if source.name in names]
+    workspace.engine = Engine(sources, recipes={CHAT.name: replace(CHAT, sources=names)})
     project = workspace.project(CHAT_PROJECT)
     corpus = project.view.snapshot(Corpus)
     if search and corpus is not None:
