@@ -1,9 +1,9 @@
 """Read and write transactions that belong to one project, one user, or one of each.
 
 No other package uses a database connection. A package asks a transaction for rows of its tables; the owner's id is
-added to every query and every row here, and nowhere else. Each write records which areas and items it changed. Before
-the commit, the owner's version is raised by one and the change feed gets one row for each changed item, in the same
-transaction.
+added to every query and every row here and in `queries`, and nowhere else. Each write records which areas and items it
+changed. Before the commit, the owner's version is raised by one and the change feed gets one row for each changed item,
+in the same transaction.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class ReadTransaction:
         return f"{kind}:{owner}"
 
     def _owned(self, table: Table) -> ColumnElement[bool]:
-        """The clause for the owner's rows: the only place that decides whose rows a query reaches."""
+        """The clause for the owner's rows: it decides whose rows a query reaches; prepared ones have a parameter."""
         return table.c[table_info(table).owner_column] == self._owner_id(table)
 
     def _owner_id(self, table: Table) -> str:
