@@ -2,8 +2,8 @@
 
 100,000 conversations with a million messages, one conversation of a million, and one of 50,000. Recording goes through
 the workspace, with everything that follows from it: triggers, change feed, subscribers. It is compared with a bare
-transaction of the same database library that inserts the same text as one row and syncs it to disk. A speaker's prompt
-is assembled after each new message.
+transaction of the same database library that inserts the same message as one row and syncs it to disk. A speaker's
+prompt is assembled after each new message, and searched once the index is made.
 
     python -m benchmarks.history [--small] [--json]
 """
@@ -22,15 +22,17 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from benchmarks.figures import arguments, milliseconds, percentile, report, show
+from benchmarks.figures import arguments, loop_ms, milliseconds, percentile, report, show
 from fabula.context.engine import Engine
 from fabula.context.recipes import CHAT
 from fabula.conversation import edits
 from fabula.conversation.history import find_conversations
 from fabula.conversation.model import MessageKind, hash_content
 from fabula.conversation.participants import Participant, conv_key, save_participant
+from fabula.conversation.recaps.model import RecapRules
 from fabula.conversation.tables import conversations, messages, presence
 from fabula.manuscript import projects
+from fabula.search.corpus import Corpus
 from fabula.store.store import Store
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.sources import all_sources
@@ -111,14 +113,27 @@ def _fill_one(store: Store, project: str, count: int, texts: Sequence[str]) -> N
             rows = [_message_row(project, n, cast[n % len(cast)], texts[n % len(texts)]) for n in batch]
             tx.insert(messages, *rows)
     with store.write(project=project) as tx:
-        last = {"leaf_id": f"{project}-{count - 1}", "said": count, "rounds": count // 2, "recap_due": count // 2 + 5}
-        tx.update_rows(conversations, last, conversations.c.id == project)
+        tx.change_row(conversations, {"id": project}, _count_said(project, count))
 
 
 def _conversation_row(number: int, cast: tuple[str, ...], sizes: Sizes) -> dict[str, object]:
-    said, at = sizes.messages_each, f"2026-01-01T00:00:00.{number:06}Z"
-    row = {"id": f"c{number}", "conv_key": conv_key(cast), "leaf_id": f"c{number}-{said - 1}", "said": said}
-    return {**row, "rounds": said // 2, "recap_due": said, "made": at, "changed": at}
+    at = f"2026-01-01T00:00:00.{number:06}Z"
+    row = {"id": f"c{number}", "conv_key": conv_key(cast), "made": at, "changed": at}
+    return {**row, **_count_said(f"c{number}", sizes.messages_each)}
+
+
+def _count_said(conversation: str, count: int) -> dict[str, object]:
+    """The counters of a conversation whose rounds are all summarised."""
+    rules, rounds, tokens = RecapRules(), count // 2, count * 30
+    return {
+        "leaf_id": f"{conversation}-{count - 1}",
+        "said": count,
+        "rounds": rounds,
+        "tokens": tokens,
+        "recap_due": rounds + rules.rounds_per_summary,
+        "said_due": count + rules.max_messages + 1,
+        "tokens_due": tokens + rules.shown_tokens + 1,
+    }
 
 
 def _message_row(conversation: str, number: int, speaker: str, text: str) -> dict[str, object]:
@@ -151,34 +166,40 @@ def _find(store: Store, participants: Sequence[str]) -> None:
 def time_recording(
     project: ProjectHandle, folder: Path, repeats: int, random: Random
 ) -> tuple[list[float], list[float]]:
-    """The times to record a message, and of a bare durable transaction with the same text, in turn."""
+    """The times to record a message, and of a bare durable transaction with the same row, in turn."""
     told: list[str] = []
     project.conversations.subscribe(lambda event: told.append(event.message.id))
     recorded, bare = [], []
     with closing(sqlite3.connect(folder / "bare.db", isolation_level=None)) as connection:
-        for pragma in ("journal_mode=wal", "synchronous=full"):
+        for pragma in ("journal_mode=wal", "synchronous=full", "foreign_keys=on"):
             connection.execute(f"PRAGMA {pragma}")
-        connection.execute("CREATE TABLE said (id INTEGER PRIMARY KEY, text TEXT)")
+        row = _message_row(CHAT_PROJECT, 0, PLAYER, "")
+        connection.execute(f"CREATE TABLE said ({', '.join(row)}, PRIMARY KEY (conversation_id, id))")
         for number in range(repeats + 10):
             speaker = SPEAKERS[number % 4] if number % 2 else PLAYER
             text = make_text(random)
             recorded.append(milliseconds(partial(project.conversations.record, CHAT_PROJECT, text, speaker=speaker)))
-            bare.append(milliseconds(partial(_insert, connection, text)))
+            row = _message_row(CHAT_PROJECT, number, speaker, text)
+            bare.append(milliseconds(partial(_insert, connection, tuple(row.values()))))
     assert len(told) == repeats + 10
     return recorded[10:], bare[10:]
 
 
-def _insert(connection: sqlite3.Connection, text: str) -> None:
+def _insert(connection: sqlite3.Connection, row: Sequence[object]) -> None:
     connection.execute("BEGIN IMMEDIATE")
-    connection.execute("INSERT INTO said (text) VALUES (?)", (text,))
+    connection.execute(f"INSERT INTO said VALUES ({', '.join('?' * len(row))})", row)
     connection.execute("COMMIT")
 
 
 def time_speakers(workspace: Workspace, repeats: int, random: Random, *, search: bool) -> list[float]:
     """The times to assemble a prompt for the next speaker, each after one more message."""
-    sources = tuple(name for name in CHAT.sources if search or name != "search")
-    workspace.engine = Engine(all_sources(), recipes={CHAT.name: replace(CHAT, sources=sources)})
+    names = tuple(name for name in CHAT.sources if search or name != "search")
+    sources = [source for source in all_sources() if source.name in names]
+    workspace.engine = Engine(sources, recipes={CHAT.name: replace(CHAT, sources=names)})
     project = workspace.project(CHAT_PROJECT)
+    corpus = project.view.snapshot(Corpus)
+    if search and corpus is not None:
+        corpus.build_index()
     times = []
     for number in range(repeats + 5):
         speaker = SPEAKERS[number % 4]
@@ -202,6 +223,7 @@ def measure(folder: Path, sizes: Sizes) -> dict[str, float]:
     figures: dict[str, float] = {}
     casts: list[tuple[str, ...]] = []
     figures["fill_s"] = milliseconds(lambda: casts.extend(fill(store, sizes, random))) / 1000
+    figures["loop_ms"] = loop_ms()
     with Workspace(store) as workspace:
         project = workspace.project(CHAT_PROJECT)
         subsets = time_subsets(store, casts, sizes.repeats, random)

@@ -13,6 +13,7 @@ from fabula.conversation.model import MAX_SNAPSHOT_MESSAGES, Conversations, Mess
 from fabula.conversation.snapshot import load_conversations
 from fabula.conversation.tables import messages
 from fabula.manuscript import projects
+from fabula.store.queries import RowQuery
 from fabula.store.store import Store
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.read_only import open_read_only
@@ -36,7 +37,7 @@ def coast(store: Store) -> Store:
 def read_counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many messages each query read."""
     counts: list[int] = []
-    plain = ReadTransaction.rows
+    plain, prepared = ReadTransaction.rows, ReadTransaction.query
 
     def counting(self: ReadTransaction, table: Table, *where: Any, **how: Any) -> Sequence[Row[Any]]:
         found = plain(self, table, *where, **how)
@@ -44,7 +45,14 @@ def read_counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             counts.append(len(found))
         return found
 
+    def counting_prepared(self: ReadTransaction, query: RowQuery, **values: object) -> Sequence[Row[Any]]:
+        found = prepared(self, query, **values)
+        if query.table is messages:
+            counts.append(len(found))
+        return found
+
     monkeypatch.setattr(ReadTransaction, "rows", counting)
+    monkeypatch.setattr(ReadTransaction, "query", counting_prepared)
     return counts
 
 

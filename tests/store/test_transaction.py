@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import exists, or_, select, text, true
+from sqlalchemy import bindparam, exists, or_, select, text, true
 
 from fabula.constraints.tables import constraints
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import projects
 from fabula.manuscript.tables import documents
 from fabula.memory.tables import profiles, user_memories
+from fabula.store.queries import RowQuery
 from fabula.store.store import Store
 from fabula.store.transaction import FEED_LENGTH, Change, WriteTransaction
 
@@ -97,6 +98,22 @@ def test_no_query_reaches_another_projects_rows(two: Store) -> None:
         assert [row.project_id for row in reading.rows(documents, or_(foreign, true()))] == ["mine"]
         assert reading.count(documents, or_(foreign, true())) == 1
         assert reading.row(documents, project_id="theirs", id="d") is None
+        prepared = RowQuery(documents, or_(documents.c.project_id == bindparam("project"), true()))
+        assert [row.project_id for row in reading.query(prepared, project="theirs")] == ["mine"]
+        assert [row.project_id for row in reading.query(prepared, project="x", owner_of_rows="theirs")] == ["mine"]
+
+
+def test_a_row_is_changed_by_its_key_and_the_change_is_in_the_feed(two: Store) -> None:
+    before, _ = two.versions(project="mine")
+    with two.write(project="mine") as tx:
+        assert tx.change_row(documents, {"id": "d"}, {"title": "One"})
+        assert not tx.change_row(documents, {"id": "nobody"}, {"title": "Two"})
+        assert not tx.change_row(documents, {"id": "d", "project_id": "theirs"}, {"title": "stolen"})
+    with two.read(project="mine") as reading:
+        assert reading.changes("project", before) == [Change(before + 1, "manuscript", "d")]
+        assert reading.require(documents, id="d").title == "One"
+    with two.read(project="theirs") as reading:
+        assert reading.require(documents, id="d").title == "theirs's secret"
 
 
 def test_no_change_reaches_another_projects_rows(two: Store) -> None:
@@ -123,6 +140,7 @@ def test_a_row_cannot_be_given_to_another_project(two: Store) -> None:
     attempts: tuple[Callable[[WriteTransaction], object], ...] = (
         lambda tx: tx.update_row(documents, {"id": "d"}, {"project_id": "theirs"}),
         lambda tx: tx.update_rows(documents, {"project_id": "theirs", "id": "e"}),
+        lambda tx: tx.change_row(documents, {"id": "d"}, {"project_id": "theirs"}),
     )
     for attempt in attempts:
         with pytest.raises(FabulaError) as refused, two.write(project="mine") as tx:
@@ -142,6 +160,9 @@ def test_a_query_may_not_speak_of_other_tables(two: Store) -> None:
         with pytest.raises(FabulaError) as refused, two.read(project="mine") as reading:
             reading.rows(documents, clause)
         assert refused.value.code is Code.SCOPE_VIOLATION
+        with pytest.raises(FabulaError) as refused:
+            RowQuery(documents, clause)
+        assert refused.value.code is Code.SCOPE_VIOLATION
     with pytest.raises(FabulaError), two.read(project="mine") as reading:
         reading.rows(documents, order=(constraints.c.id,))
 
@@ -153,6 +174,8 @@ def test_no_value_is_drawn_from_elsewhere(two: Store) -> None:
         lambda tx: tx.update_rows(documents, {"title": stolen}),
         lambda tx: tx.insert(documents, {"id": "e", "title": stolen}),
         lambda tx: tx.row(documents, title=stolen),
+        lambda tx: tx.change_row(documents, {"id": "d"}, {"title": stolen}),
+        lambda tx: tx.change_row(documents, {"title": stolen}, {"title": "One"}),
     )
     for attempt in attempts:
         with pytest.raises(FabulaError) as refused, two.write(project="mine") as tx:

@@ -13,9 +13,11 @@ from fabula.conversation.edits import MessageEvent
 from fabula.conversation.history import ParticipantMatch
 from fabula.conversation.model import Message
 from fabula.core.errors import Code, FabulaError
+from fabula.core.view import View
 from fabula.manuscript import projects
 from fabula.store.store import Store
 from fabula.workspace.project import ProjectHandle
+from fabula.workspace.views import ProjectViews
 from fabula.workspace.workspace import Workspace
 
 MATCHES: tuple[ParticipantMatch, ...] = get_args(ParticipantMatch)
@@ -207,7 +209,7 @@ def test_conversations_are_found_the_same_way_among_few_and_among_many(
         ]
 
     few = find()
-    monkeypatch.setattr(history, "_MAX_CHECKED", 2)
+    monkeypatch.setattr(history, "_MAX_SORTED", 2)
     for latest in (3, 10, 1000):
         monkeypatch.setattr(history, "_LATEST", latest)
         assert find() == few
@@ -245,3 +247,12 @@ def test_nobody_speaks_where_everyone_is_absent(party: ProjectHandle) -> None:
     for name in ("Ann", "Mara", "Bo"):
         party.conversations.leave("Pier", name)
     refuse(party, Code.REQUEST_INVALID, lambda: say(party, "Ann", "Anybody?"))
+
+
+def test_recording_and_paging_build_no_view(party: ProjectHandle, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse_view(*_: object, **__: object) -> View:
+        raise AssertionError("the project was read")
+
+    monkeypatch.setattr(ProjectViews, "view", refuse_view)
+    assert say(party, "Ann", "one")
+    assert len(party.conversations.read_page("Pier").messages) == 1

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from sqlalchemy import Table
 
 from fabula.conversation import edits as conversation
 from fabula.conversation import participants
@@ -16,7 +19,7 @@ from fabula.search.corpus import Corpus
 from fabula.search.find import SearchScope, find_passages, make_search_mask
 from fabula.search.model import Query
 from fabula.store.store import Store
-from fabula.store.transaction import WriteTransaction
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.workspace.views import ProjectViews
 from fabula.workspace.workspace import Workspace
 
@@ -180,3 +183,28 @@ def test_whoever_spoke_is_called_by_name_and_found_by_it(library: ProjectViews) 
         participants.save_participant(tx, Participant(id=WILL, name="Captain Tarn"))
     assert passages()["history:s1"] == ("Captain Tarn", "Captain Tarn")
     assert said_first("What did Captain Tarn say of the barometer?") == "history:s1"
+
+
+def test_after_a_new_message_in_an_open_conversation_the_others_are_not_counted_again(
+    library: ProjectViews, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[str] = []
+    plain = ReadTransaction.sum_values
+
+    def count(self: ReadTransaction, table: Table, *rest: Any) -> int:
+        counted.append(table.name)
+        return plain(self, table, *rest)
+
+    monkeypatch.setattr(ReadTransaction, "sum_values", count)
+    before = corpus(library.view(P, conversation="talk")).conversations.characters
+    with library.store.write(project=P) as tx:
+        said(tx, "m3", "The chart is in the chest.")
+    counted.clear()
+    after = corpus(library.view(P, conversation="talk")).conversations.characters
+    assert counted == []
+    assert after == before * 3 // 2
+    with library.store.write(project=P) as tx:
+        conversation.start_conversation(tx, "other")
+        conversation.add_message(tx, "other", Message(id="o1", role="user", content="Elsewhere."))
+    assert corpus(library.view(P, conversation="talk")).conversations.characters == before * 2
+    assert counted == ["conversations"]

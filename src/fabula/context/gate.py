@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
@@ -27,11 +27,17 @@ class Gate(Struct, frozen=True):
     project_id: str
     vantage: Vantage
     timeline: Timeline
+    judged: dict[frozenset[str], Reason | None] = field(default_factory=dict)  # by who may know it, if that is all
 
     def judge(self, fragment: Fragment) -> Reason | None:
         """Why a fragment does not pass; None where it does. `NOT_REVEALED` passes too, and must be marked."""
         if fragment.project_id == self.project_id:
-            return None if fragment.is_unrestricted else judge_fragment(fragment, self.vantage, self.timeline)
+            known_to = fragment.known_to
+            if fragment.since is not None or fragment.until is not None or fragment.derived_from:
+                return judge_fragment(fragment, self.vantage, self.timeline)
+            if known_to is not None and known_to not in self.judged:  # many messages are known to the same few
+                self.judged[known_to] = judge_fragment(fragment, self.vantage, self.timeline)
+            return None if known_to is None else self.judged[known_to]
         source, other = fragment.source, fragment.project_id
         log.error("security: project %s was offered %s of project %s", self.project_id, source, other)
         raise FabulaError(

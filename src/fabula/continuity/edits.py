@@ -17,13 +17,14 @@ from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Column, Table
+from sqlalchemy import Column, Table, bindparam
 
 from fabula.context.continuity import Continuity
 from fabula.continuity.tables import assemblies, continuity, prefixes
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, new_id
 from fabula.core.messages import message
+from fabula.store.queries import RowQuery
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 log = logging.getLogger("fabula.continuity")
@@ -32,6 +33,9 @@ FORMAT = 2  # of the encoded value; raise it whenever the fields of `Continuity`
 MAX_CONTINUITIES = 200  # rows of one project
 MAX_PREFIXES = 400
 MAX_ASSEMBLIES = 100
+
+
+_BY_KEYS = RowQuery(continuity, continuity.c.key.in_(bindparam("keys", expanding=True)))
 
 
 class ContinuityKey(Struct, frozen=True, kw_only=True):
@@ -64,7 +68,7 @@ def load(reading: ReadTransaction, key: ContinuityKey, *ancestors: ContinuityKey
     A document that has none continues from the last one of its family, a branch from the nearest of its `ancestors`.
     """
     wanted = [one.row_key for one in (key, *ancestors)]
-    rows = {row.key: row for row in reading.rows(continuity, continuity.c.key.in_(wanted))}
+    rows = {row.key: row for row in reading.query(_BY_KEYS, keys=wanted)}
     for row_key in wanted:
         row = rows.get(row_key)
         value = None if row is None else _decode(row.key, row.format, row.value)

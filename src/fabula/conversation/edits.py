@@ -292,7 +292,7 @@ def _append(
         _insert_messages(tx, conversation_id, stored)
         tokens = row.tokens + sum(one.token_estimate for one in stored)
         values = {"leaf_id": leaf, "said": row.said + len(stored), "rounds": rounds, "tokens": tokens, "changed": at}
-        tx.update_rows(conversations, values, conversations.c.id == conversation_id)
+        tx.change_row(conversations, {"id": conversation_id}, values)
     return stored
 
 

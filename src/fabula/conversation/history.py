@@ -22,8 +22,9 @@ from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 ParticipantMatch = Literal["exact", "subset", "intersection"]
 MAX_MESSAGE_CHARACTERS = 200_000
-_MAX_CHECKED = 1000  # conversations of the participant with the fewest, among which the latest are sought directly
-_LATEST = 10_000  # conversations that are looked through first for participants with more
+_MAX_SORTED = 1000  # conversations of some participants that are read and sorted; of more, the latest are looked for
+_MAX_COUNTED = 4 * _MAX_SORTED  # conversations of one participant; whoever has more comes last
+_LATEST = 10_000  # conversations that are looked through for these
 
 
 class HistoryPage(Struct, frozen=True):
@@ -101,16 +102,20 @@ def find_conversations(
     if match == "exact":
         rows = reading.rows(conversations, conversations.c.conv_key == conv_key(wanted), order=order, limit=limit)
         return [read_struct(ConversationRecord, row) for row in rows]
-    counts = {one: reading.count(presence, presence.c.participant_id == one, limit=_MAX_CHECKED + 1) for one in wanted}
+    counts = {one: reading.count(presence, presence.c.participant_id == one, limit=_MAX_COUNTED) for one in wanted}
     candidates = min(counts.values()) if match == "subset" else sum(counts.values())
-    if limit is not None and candidates > _MAX_CHECKED:
-        found = _find_among_latest(reading, wanted, match, limit)
-        if len(found) == limit:
-            return found
     has_each = [presence.c.participant_id == one for one in sorted(wanted, key=lambda one: counts[one])]
     clauses = has_each if match == "subset" else [presence.c.participant_id.in_(wanted)]
     # As an expression, so that the database sorts what it found and does not look through everything in that order.
     by_time = (desc(conversations.c.changed + ""), conversations.c.id)
+    if limit is not None and candidates > _MAX_SORTED:
+        ids = reading.related_ids(presence, "conversation_id", clauses, limit=_MAX_SORTED + 1)
+        if len(ids) <= _MAX_SORTED:
+            rows = reading.rows(conversations, conversations.c.id.in_(ids), order=by_time, limit=limit)
+            return [read_struct(ConversationRecord, row) for row in rows]
+        found = _find_among_latest(reading, wanted, match, limit)
+        if len(found) == limit:
+            return found
     rows = reading.rows_related(conversations, presence, "conversation_id", clauses, order=by_time, limit=limit)
     return [read_struct(ConversationRecord, row) for row in rows]
 

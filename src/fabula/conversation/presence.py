@@ -10,13 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
+from sqlalchemy import bindparam
 
 from fabula.conversation.model import Message
 from fabula.conversation.participants import strip_revision
 from fabula.conversation.tables import presence
 from fabula.core.story import READER_ONLY
+from fabula.store.queries import RowQuery
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
+
+_RANGES = RowQuery(
+    presence,
+    presence.c.conversation_id == bindparam("conversation"),
+    order=(presence.c.since_number, presence.c.participant_id),
+    only=("participant_id", "since_number", "until_number"),
+)
 
 
 class Presence(Struct, frozen=True, kw_only=True):
@@ -85,6 +94,5 @@ class Attendance:
 
 def load_attendance(reading: ReadTransaction, conversation_id: str) -> Attendance:
     """Load who took part in a conversation, in the order in which they came."""
-    order = (presence.c.since_number, presence.c.participant_id)
-    rows = reading.rows(presence, presence.c.conversation_id == conversation_id, order=order)
+    rows = reading.query(_RANGES, conversation=conversation_id)
     return Attendance(read_struct(Presence, row) for row in rows)

@@ -26,6 +26,7 @@ from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import message
 from fabula.core.relevance import EPISODE, score_in_range
 from fabula.core.view import Project, View
+from fabula.store.queries import RowQuery
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
 from fabula.text.truncation import shorten_to_line
@@ -33,6 +34,8 @@ from fabula.text.truncation import shorten_to_line
 MAX_RECENT = 3  # conversations in one prompt
 TITLE_CHARS, SNIPPET_CHARS = 60, 160
 _SEARCHED_MESSAGES = 8  # the newest messages, searched for public ones
+# One more than a prompt holds, because the current conversation is left out.
+_LATEST = RowQuery(conversations, order=(desc(conversations.c.changed), conversations.c.id), limit=MAX_RECENT + 1)
 
 
 class RecentConversation(Struct, frozen=True):
@@ -59,17 +62,21 @@ class RecentConversations:
 
 
 def load_recent_conversations(
-    reading: ReadTransaction, project: Project, before: RecentConversations | None = None
+    reading: ReadTransaction,
+    project: Project,
+    before: RecentConversations | None = None,
+    loaded: Conversations | None = None,
 ) -> RecentConversations:
-    """Load the latest conversations; those that did not change are shared with `before`."""
+    """Load the latest conversations; those that did not change are shared with `before`.
+
+    The messages of those that are `loaded` already are not read again.
+    """
     previous = before if before is not None and before.language == project.language else None
     known = {one.id: one for one in previous.all} if previous is not None else {}
-    # One more than a prompt holds, because the current conversation is left out.
-    rows = reading.rows(conversations, order=(desc(conversations.c.changed), conversations.c.id), limit=MAX_RECENT + 1)
     found = []
-    for row in rows:
+    for row in reading.query(_LATEST):
         old, state = known.get(row.id), read_struct(ConversationState, row)
-        found.append(old if old is not None and old.state == state else _load_one(reading, row, state))
+        found.append(old if old is not None and old.state == state else _load_one(reading, row, state, loaded))
     return previous if previous is not None and previous.all == tuple(found) else RecentConversations(project, found)
 
 
@@ -92,15 +99,21 @@ def offer_recent_conversations(source_request: SourceRequest, view: View) -> Ite
 RECENT_CONVERSATION_SOURCE = FunctionSource(name="talks", function=offer_recent_conversations, blocking=False)
 
 
-def _load_one(reading: ReadTransaction, row: Row[Any], state: ConversationState) -> RecentConversation:
-    newest = load_newest_messages(reading, row.id, row.leaf_id, limit=_SEARCHED_MESSAGES)
+def _load_one(
+    reading: ReadTransaction, row: Row[Any], state: ConversationState, loaded: Conversations | None
+) -> RecentConversation:
+    if loaded is not None and loaded.states.get(row.id) == state:
+        newest, attendance = loaded.messages[row.id][-_SEARCHED_MESSAGES:], loaded.attendances[row.id]
+    else:
+        newest = load_newest_messages(reading, row.id, row.leaf_id, limit=_SEARCHED_MESSAGES)
+        attendance = load_attendance(reading, row.id)
     public = [one for one in reversed(newest) if one.final and one.audience is None]
     question = next((one for one in public if one.role == "user"), None)
     reply = next((one for one in public if one.role == "assistant"), None)
     quoted = sorted((one for one in (question, reply) if one is not None), key=lambda one: one.number or 0)
     title = shorten_to_line(row.title or (quoted[0].content if quoted else ""), TITLE_CHARS)
     snippets = tuple(text for one in quoted if (text := shorten_to_line(one.content, SNIPPET_CHARS)))
-    listeners = load_attendance(reading, row.id).find_common_listeners(quoted)
+    listeners = attendance.find_common_listeners(quoted)
     return RecentConversation(row.id, state, title, snippets, listeners)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from typing import Any
 
-from sqlalchemy import Row, desc
+from sqlalchemy import Row, bindparam, desc
 
 from fabula.conversation.model import (
     MAX_SNAPSHOT_MESSAGES,
@@ -22,10 +22,20 @@ from fabula.conversation.model import (
 from fabula.conversation.participants import Participants, strip_revision
 from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.tables import conversations, messages
+from fabula.store.queries import RowQuery
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
 
 _FIRST_BATCH, _MIN_BATCH = 256, 16  # rows read at a time; more when most rows are on the path
+_IN_CONVERSATION = messages.c.conversation_id == bindparam("conversation")
+_BATCH = RowQuery(
+    messages,
+    _IN_CONVERSATION,
+    messages.c.number <= bindparam("newest"),
+    messages.c.number > bindparam("before"),
+    order=(desc(messages.c.number),),
+)
+_ADDED = RowQuery(messages, _IN_CONVERSATION, messages.c.number >= bindparam("first"))
 
 
 def load_conversations(
@@ -44,7 +54,8 @@ def load_conversations(
         if known is None or moved is None or moved & {name, ""}:
             row = reading.row(conversations, id=name)
             state = None if row is None else read_struct(ConversationState, row)
-            attendance = load_attendance(reading, name)
+            found_now = load_attendance(reading, name)
+            attendance = attendance if attendance.ranges == found_now.ranges else found_now
         if state is None:
             continue
         path, history = old.messages.get(name, ()), old.fragments.get(name, ())
@@ -83,14 +94,13 @@ def load_newest_messages(
     """Load the newest messages of the path that ends in a leaf, oldest first."""
     path: list[Message] = []
     next_id, batch = leaf, min(max(limit, _MIN_BATCH), _FIRST_BATCH)
-    in_conversation = messages.c.conversation_id == conversation_id
     while next_id is not None and len(path) < limit:
         newest = reading.row(messages, id=next_id)
         if newest is None:
             break
         length = len(path)
-        in_batch = (messages.c.number <= newest.number, messages.c.number > newest.number - batch)
-        for row in reading.rows(messages, in_conversation, *in_batch, order=(desc(messages.c.number),)):
+        in_batch = {"newest": newest.number, "before": newest.number - batch}
+        for row in reading.query(_BATCH, conversation=conversation_id, **in_batch):
             if row.id == next_id and len(path) < limit:
                 path.append(read_struct(Message, row))
                 next_id = row.parent_id
@@ -115,7 +125,6 @@ def _load_added(
     is_same = (old.created_at, old.version) == (new.created_at, new.version)
     if not is_same or new.message_count - old.message_count > MAX_SNAPSHOT_MESSAGES:
         return None
-    is_new = (messages.c.conversation_id == name, messages.c.number >= old.message_count)
-    rows = follow_path(reading.rows(messages, *is_new), new.leaf_id)
+    rows = follow_path(reading.query(_ADDED, conversation=name, first=old.message_count), new.leaf_id)
     continues = (rows[0].parent_id if rows else new.leaf_id) == old.leaf_id
     return tuple(read_struct(Message, row) for row in rows) if continues else None

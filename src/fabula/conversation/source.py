@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fabula.context.gate import judge_visibility
+from fabula.context.gate import Gate
 from fabula.context.gather import FunctionSource
 from fabula.context.recipes import NOVEL
 from fabula.context.request import Request, SourceRequest
@@ -33,9 +33,10 @@ def offer_history(source_request: SourceRequest, view: View) -> Iterable[Fragmen
     cap = source_request.history_window.max_tokens
     limit = source_request.available_tokens if cap is None else min(cap, source_request.available_tokens)
     tokens, first = 0, len(messages)
+    gate = Gate(view.project.id, source_request.vantage, view.timeline)
     while first > 0 and tokens <= limit:
         first -= 1
-        if judge_visibility(messages[first], source_request.vantage, view.timeline) is None:
+        if gate.judge(messages[first]) is None:
             tokens += source_request.tokenizer.count(messages[first].text)
     return messages[first:]
 

@@ -14,7 +14,7 @@ from math import isfinite
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, case
+from sqlalchemy import Row, bindparam, case
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import is_encodable
@@ -22,6 +22,7 @@ from fabula.core.messages import message
 from fabula.jobs.model import FINISHED_STATES, JobState, JobSummary
 from fabula.jobs.tables import COLUMNS_WITHOUT_WORK, jobs
 from fabula.jobs.timestamps import add_seconds, seconds_between
+from fabula.store.queries import RowQuery
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction, row_missing
 
@@ -30,7 +31,7 @@ _MAX_WORK = 100_000  # bytes
 _MAX_SECONDS_AHEAD = 366 * 86_400.0
 _KIND = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 _KEY = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
-_MERGE_COLUMNS = ("state", "again", "holder", "latest")
+_MERGE_COLUMNS = RowQuery(jobs, jobs.c.key == bindparam("key"), only=("state", "again", "holder", "latest"))
 _RESET = {"state": JobState.QUEUED.value, "tries": 0, "why": "", "note": ""}
 
 
@@ -48,7 +49,7 @@ def enqueue(
     request = {"kind": kind, "work": _encode_work(key, work or {})}
     now = tx.current_time()
     due, latest = add_seconds(now, due_in), add_seconds(now, max(max_delay, due_in))
-    while rows := tx.rows(jobs, jobs.c.key == key, only=_MERGE_COLUMNS):
+    while rows := tx.query(_MERGE_COLUMNS, key=key):
         row = rows[0]
         running = row.state == JobState.RUNNING.value
         if row.state in FINISHED_STATES:
@@ -58,8 +59,8 @@ def enqueue(
         else:
             values = {"due": min(due, row.latest)} | ({} if running else _RESET)
         # A worker can take or return the job between the query and the update; then the loop starts again.
-        same = (jobs.c.key == key, jobs.c.state == row.state, jobs.c.holder == row.holder)
-        if tx.update_rows(jobs, request | values, *same):
+        same = {"key": key, "state": row.state, "holder": row.holder}
+        if tx.change_row(jobs, same, request | values):
             return
     tx.insert(jobs, {"key": key, **request, "queued": now, "due": due, "latest": latest})
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Table
+from sqlalchemy import Table, bindparam
 
 from fabula.context.budget import Limits
 from fabula.core.messages import ENGLISH
@@ -29,11 +29,16 @@ from fabula.settings.registry import (
     is_reserved,
 )
 from fabula.settings.tables import budgets, settings, user_settings
+from fabula.store.queries import RowQuery
 from fabula.store.schema import table_info
 from fabula.store.transaction import ReadTransaction
 
 SettingOrigin = Literal["project", "person", "machine", "default"]
 TABLES: Mapping[SettingScope, Table] = {"project": settings, "person": user_settings}
+_STORED = {
+    scope: RowQuery(table, table.c.name.in_(bindparam("names", expanding=True)), only=("name", "value"))
+    for scope, table in TABLES.items()
+}
 _UNSET = object()
 _SWITCHES = {"on": True, "yes": True, "off": False, "no": False}
 
@@ -117,7 +122,7 @@ def read_values(
     stored: dict[SettingScope, dict[str, Any]] = {}
     for scope, table in TABLES.items():
         if reading.has_owner(table_info(table).owner):
-            rows = reading.rows(table, table.c.name.in_(list(names)), only=("name", "value"))
+            rows = reading.query(_STORED[scope], names=list(names))
             stored[scope] = {row.name: row.value for row in rows}
     if "project" in stored and any(SETTINGS[name].budget_path for name in names):
         stored["project"] |= read_budget_values(reading)

@@ -13,8 +13,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Table
 
+from fabula.store.queries import Order, scope_violation, select_rows
 from fabula.store.schema import table_info
-from fabula.store.transaction import Order, ReadTransaction, WriteTransaction, scope_violation, select_rows
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 
 class UnlockedTransaction(WriteTransaction):

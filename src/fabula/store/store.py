@@ -23,6 +23,7 @@ from fabula.store.connections import DATABASE_FILE, data_folder, is_server_url, 
 from fabula.store.database_errors import is_connection_lost, translate_commit_errors, translate_errors
 from fabula.store.hooks import Hooks
 from fabula.store.last_change import LastChangeFile
+from fabula.store.queries import BEGIN_SNAPSHOT
 from fabula.store.schema import OwnerKind
 from fabula.store.tables import changes, owner_versions, projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
@@ -208,12 +209,13 @@ class Store:
         for last in (False, True):
             connection = self.engine.connect()
             try:
-                connection = connection.execution_options(**options)
+                if options:
+                    connection = connection.execution_options(**options)
                 connection.begin()
                 if lock is not None:
                     WriteTransaction(connection, owners).lock_owners(books=lock)
                 else:  # the snapshot is taken at the first query
-                    connection.execute(select(owner_versions.c.version).limit(1))
+                    connection.execute(BEGIN_SNAPSHOT)
             except BaseException as error:
                 connection.close()
                 if last or not (isinstance(error, DBAPIError) and is_connection_lost(error)):

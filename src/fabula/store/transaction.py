@@ -1,9 +1,9 @@
 """Read and write transactions that belong to one project, one user, or one of each.
 
 No other package uses a database connection. A package asks a transaction for rows of its tables; the owner's id is
-added to every query and every row here, and nowhere else. Each write records which areas and items it changed. Before
-the commit, the owner's version is raised by one and the change feed gets one row for each changed item, in the same
-transaction.
+added to every query and every row here and in `queries`, and nowhere else. Each write records which areas and items it
+changed. Before the commit, the owner's version is raised by one and the change feed gets one row for each changed item,
+in the same transaction.
 """
 
 from __future__ import annotations
@@ -26,23 +26,36 @@ from sqlalchemy import (
     delete,
     exists,
     func,
-    insert,
     literal,
     select,
     text,
     update,
 )
-from sqlalchemy.sql import visitors
-from sqlalchemy.sql.elements import ClauseElement, ColumnClause, TextClause, UnaryExpression
-from sqlalchemy.sql.selectable import SelectBase
+from sqlalchemy.sql.elements import ClauseElement
 from sqlalchemy.sql.util import ClauseAdapter
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import is_encodable
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import Sentence, message
+from fabula.store.queries import (
+    DELETE_CHANGES,
+    INSERT_CHANGES,
+    LOCK_VERSION,
+    RAISE_VERSION,
+    SELECT_CHANGES,
+    SELECT_VERSION,
+    Order,
+    RowQuery,
+    check_clauses,
+    insert_into,
+    prepare_update,
+    scope_violation,
+    select_by_key,
+    select_rows,
+)
 from fabula.store.schema import MAX_SHORT_TEXT, OwnerKind, is_short, key_columns, match_keys, table_info
-from fabula.store.tables import PROJECT_NUMBERS, changes, owner_versions, projects
+from fabula.store.tables import PROJECT_NUMBERS, owner_versions, projects
 
 if TYPE_CHECKING:
     from fabula.store.undo import ChangeRecorder
@@ -50,7 +63,6 @@ if TYPE_CHECKING:
 FEED_LENGTH = 5_000  # versions that the change feed covers
 _PRUNE_EVERY = 500  # versions
 _BATCH = 500  # rows changed in one statement
-Order = Sequence[ColumnElement[Any] | UnaryExpression[Any]]
 _SERVER_TIME = text("SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')")
 
 
@@ -84,9 +96,14 @@ class ReadTransaction:
             query = query.offset(offset)
         return self._connection.execute(query).all()
 
+    def query(self, prepared: RowQuery, **values: object) -> Sequence[Row[Any]]:
+        """The owner's rows that a prepared query finds with these values."""
+        return self._connection.execute(*prepared.prepare(self._owner_id(prepared.table), values)).all()
+
     def row(self, table: Table, **key: object) -> Row[Any] | None:
         """The row with that key; None where there is none."""
-        rows = self.rows(table, *self._key_clauses(table, key), limit=1)
+        _check_texts(key)
+        rows = self.query(select_by_key(table, tuple(key)), **key)
         return rows[0] if rows else None
 
     def require(self, table: Table, **key: object) -> Row[Any]:
@@ -123,14 +140,23 @@ class ReadTransaction:
 
         The first clause should match the fewest rows.
         """
+        ids = self._select_related(related, key, clauses)
+        query = select_rows(table, (), order, limit).where(self._owned(table), table.c.id.in_(ids))
+        return self._connection.execute(query).all()
+
+    def related_ids(self, related: Table, key: str, clauses: Sequence[ColumnElement[bool]], *, limit: int) -> list[str]:
+        """The ids in the column `key` of a table with a row for every clause; the rows that they name are not read."""
+        query = self._select_related(related, key, clauses).distinct().limit(limit)
+        return list(self._connection.execute(query).scalars())
+
+    def _select_related(self, related: Table, key: str, clauses: Sequence[ColumnElement[bool]]) -> Select[Any]:
         first, *others = (check_clauses(related, [clause])[0] for clause in clauses)
         ids = select(related.c[key]).where(self._owned(related), first)
         for clause in others:
             other = related.alias()
             is_same = other.c[key] == related.c[key]
             ids = ids.where(exists().where(ClauseAdapter(other).traverse(and_(self._owned(related), clause)), is_same))
-        query = select_rows(table, (), order, limit).where(self._owned(table), table.c.id.in_(ids))
-        return self._connection.execute(query).all()
+        return ids
 
     def max_value(self, table: Table, column: str, *where: ColumnElement[bool]) -> int | None:
         """The largest value of a column; None where there is no row."""
@@ -173,21 +199,16 @@ class ReadTransaction:
 
     def version(self, kind: OwnerKind) -> int:
         """The current version of an owner."""
-        found = self._connection.execute(
-            select(owner_versions.c.version).where(owner_versions.c.owner == self._owner(kind))
-        ).scalar()
+        found = self._connection.execute(SELECT_VERSION, {"owner_name": self._owner(kind)}).scalar()
         return int(found or 0)
 
     def changes(self, kind: OwnerKind, after: int) -> list[Change] | None:
         """What changed since a version; None where the feed does not reach back that far."""
-        owner = self._owner(kind)
-        query = (
-            select(changes.c.version, changes.c.room, changes.c.item)
-            .where(changes.c.owner == owner, changes.c.version > after)
-            .order_by(changes.c.version)
-        )
-        rows = [Change(*row) for row in self._connection.execute(query)]
         expected = self.version(kind) - after
+        if not expected:
+            return []
+        found = self._connection.execute(SELECT_CHANGES, {"owner_name": self._owner(kind), "after": after})
+        rows = [Change(*row) for row in found]
         return rows if len({row.version for row in rows}) == expected else None
 
     def _owner(self, kind: OwnerKind) -> str:
@@ -197,7 +218,7 @@ class ReadTransaction:
         return f"{kind}:{owner}"
 
     def _owned(self, table: Table) -> ColumnElement[bool]:
-        """The clause for the owner's rows: the only place that decides whose rows a query reaches."""
+        """The clause for the owner's rows: it decides whose rows a query reaches; prepared ones have a parameter."""
         return table.c[table_info(table).owner_column] == self._owner_id(table)
 
     def _owner_id(self, table: Table) -> str:
@@ -253,10 +274,9 @@ class WriteTransaction(ReadTransaction):
         if self.has_owner("project"):
             names.append(self._owner("project"))
         for owner in names:
-            query = select(owner_versions.c.version).where(owner_versions.c.owner == owner).with_for_update()
-            if self._connection.execute(query).first() is None:
+            if self._connection.execute(LOCK_VERSION, {"owner_name": owner}).first() is None:
                 self._connection.execute(_insert_version(self._connection, owner))
-                self._connection.execute(query)
+                self._connection.execute(LOCK_VERSION, {"owner_name": owner})
 
     def create_series(self, series_id: str, row: Mapping[str, Any]) -> WriteTransaction:
         """Create a series in the same commit, and let the transaction's project belong to it."""
@@ -276,7 +296,7 @@ class WriteTransaction(ReadTransaction):
         if self.recorder is not None:
             self.recorder.before_insert(table, rows)
         for _, batch in groupby(rows, key=lambda row: row.keys()):  # one statement for rows with the same columns
-            self._connection.execute(insert(table), [{**row, **owner} for row in batch])
+            self._connection.execute(insert_into(table), [{**row, **owner} for row in batch])
         for row in rows:
             self._record_row_change(table, row.get(info.item or ""))
 
@@ -322,6 +342,17 @@ class WriteTransaction(ReadTransaction):
             )
         self._record_row_change(table, changed[1] if info.item is not None else "")
         return int(changed[0])
+
+    def change_row(self, table: Table, key: dict[str, Any], values: dict[str, Any]) -> bool:
+        """Change a row by its key, without a check of versions; return whether there is one."""
+        _check_texts(key)
+        self._check_values(table, values)
+        if self.recorder is not None:
+            self.recorder.before_update(self, table, self._key_clauses(table, key))
+        changed = self._connection.execute(*prepare_update(table, self._owner_id(table), key, values)).first()
+        if changed is not None:
+            self._record_row_change(table, changed[0] if table_info(table).item is not None else "")
+        return changed is not None
 
     def update_rows(self, table: Table, values: Mapping[str, Any], *where: ColumnElement[bool]) -> int:
         """Change all matching rows, without a check of versions; return how many."""
@@ -402,51 +433,15 @@ class WriteTransaction(ReadTransaction):
         """Raise the owners' versions and write the change feed: the last step before the commit."""
         for kind, changed in self._changes.items():
             owner = self._owner(kind)
-            query = (
-                update(owner_versions)
-                .where(owner_versions.c.owner == owner)
-                .values(version=owner_versions.c.version + 1)
-            )
-            version = int(self._connection.execute(query.returning(owner_versions.c.version)).scalar_one())
+            version = int(self._connection.execute(RAISE_VERSION, {"owner_name": owner}).scalar_one())
             self.versions[kind] = version
             at = current_timestamp()
             self._connection.execute(
-                insert(changes),
+                INSERT_CHANGES,
                 [{"owner": owner, "version": version, "room": area, "item": item, "at": at} for area, item in changed],
             )
             if version % _PRUNE_EVERY == 0:
-                old = changes.c.version <= version - FEED_LENGTH
-                self._connection.execute(delete(changes).where(changes.c.owner == owner, old))
-
-
-def select_rows(
-    table: Table,
-    where: Sequence[ColumnElement[bool]],
-    order: Order = (),
-    limit: int | None = None,
-    only: Sequence[str] | None = None,
-) -> Select[Any]:
-    """The query for rows of one table, whoever owns them."""
-    columns = [table] if only is None else [table.c[name] for name in only]
-    return select(*columns).where(*check_clauses(table, where)).order_by(*check_clauses(table, order)).limit(limit)
-
-
-def check_clauses(table: Table, clauses: Sequence[Any]) -> Sequence[Any]:
-    """Refuse clauses that use another table or a subquery: they could reach the rows of another owner."""
-    for clause in clauses:
-        for part in visitors.iterate(clause):
-            foreign = isinstance(part, ColumnClause) and part.table is not table
-            if foreign or isinstance(part, SelectBase | TextClause):
-                raise scope_violation(f"a query on {table.name} can use columns of that table only")
-    return clauses
-
-
-def scope_violation(problem: str) -> FabulaError:
-    """The error for code that reaches beyond the rows of its owner."""
-    return FabulaError(
-        Code.SCOPE_VIOLATION,
-        message("This is a mistake in the program: {problem}. Nothing was changed.", problem=problem),
-    )
+                self._connection.execute(DELETE_CHANGES, {"owner_name": owner, "until": version - FEED_LENGTH})
 
 
 def row_missing(table: Table, key: Mapping[str, object]) -> FabulaError:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
+from sqlalchemy import bindparam
 
 from fabula.codex import Codex, Entry
 from fabula.constraints import Constraints
@@ -33,6 +34,7 @@ from fabula.lorebook.snapshot import Lorebooks, make_source
 from fabula.manuscript.drafts import DocumentKind
 from fabula.manuscript.model import Document, Manuscript, name_document
 from fabula.manuscript.numbering import Divisions, TitledDocument, number_documents, read_title
+from fabula.store.queries import RowQuery
 from fabula.store.transaction import ReadTransaction
 from fabula.text.lookup import find_by_name, find_matches, fold_name
 
@@ -46,6 +48,9 @@ _GROUP_WORDS = {
     EVERYBODY: (message("everybody"), message("everybody else")),
     NOBODY: (message("nobody"),),
 }
+_TOOK_PART = RowQuery(
+    presence, presence.c.participant_id == bindparam("participant"), limit=1, only=("participant_id",)
+)
 _SOURCE = re.compile(r"[a-z_]+:\S+")
 
 
@@ -215,8 +220,7 @@ def find_participant(view: View | None, reading: ReadTransaction, name: str) -> 
     ident = strip_revision(name)
     if known is not None and ident in known.by_id:
         return name
-    has_id = (participants, participants.c.id == ident), (presence, presence.c.participant_id == ident)
-    if any(reading.exist(has_id)):
+    if reading.row(participants, id=ident) is not None or reading.query(_TOOK_PART, participant=ident):
         return name
     people = (known or load_participants(reading)).by_id.values()
     things = [NamedThing(one.id, tuple(filter(None, (one.name, *one.aliases)))) for one in people]

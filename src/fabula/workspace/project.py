@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -162,9 +161,14 @@ class ProjectHandle:
         principal: Principal = OWNER_PRINCIPAL,
         store: Store | None = None,
         owns_embedding: bool = False,
+        project_id: str = "",
     ) -> None:
-        """`load_view` returns the project as it stands, with the conversation of the given id."""
+        """`load_view` returns the project as it stands, with the conversation of the given id.
+
+        Without `project_id` the id is that of the view.
+        """
         self._load_view = load_view
+        self._project_id = project_id
         self._embedding = embedding
         self._owns_embedding = owns_embedding
         self._continuity = continuity
@@ -172,10 +176,11 @@ class ProjectHandle:
         self.principal = principal
         self.store = store  # None for a folder, a file or a sample
 
-    @cached_property
+    @property
     def id(self) -> str:
         """The project's id."""
-        return self.view.project.id
+        self._project_id = self._project_id or self.view.project.id
+        return self._project_id
 
     @property
     def view(self) -> View:
@@ -251,7 +256,7 @@ class ProjectHandle:
                 if request.unsaved_text is None:  # a text that comes along may be of a new document
                     raise
         speaker = request.speaker_id
-        if conversation or character or speaker:
+        if not _has_known_people(request, view):
             with self.store.read(project=view.project.id) if self.store is not None else nullcontext() as reading:
                 conversation = conversation and find_conversation(view, reading, conversation)
                 character = character and find_knower(view, reading, character)
@@ -433,7 +438,7 @@ class ProjectHandle:
 
     def close(self) -> None:
         """End background work that belongs to this handle alone; what was made is kept, and every verb is refused."""
-        self._load_view = _refuse_closed
+        self._load_view, self._project_id = _refuse_closed, ""
         if self._owns_embedding:
             self._embedding.close()
 
@@ -451,6 +456,20 @@ def _read_perspective(perspective: str | None) -> Perspective | None:
             Code.REQUEST_INVALID,
             message("{name!r} is no perspective. There are: {known}.", name=perspective, known=known),
         ) from None
+
+
+def _has_known_people(request: Request, view: View) -> bool:
+    """Return whether a view has the conversation, the character and the speaker of a request, if any, by their ids.
+
+    A speaker is a participant first, a character an entry first.
+    """
+    codex, people = view.snapshot(Codex), view.snapshot(Participants)
+    conversations = view.snapshot(Conversations)
+    return (
+        (not request.conversation_id or (conversations is not None and request.conversation_id in conversations.states))
+        and (not request.character or (codex is not None and request.character in codex.by_id))
+        and (not request.speaker_id or (people is not None and request.speaker_id in people.by_id))
+    )
 
 
 def _has_known_ids(request: Request, view: View) -> bool:

@@ -93,6 +93,9 @@ class StoredConversations:
         self._conversations: dict[str, SearchDocument] = {}  # by conversation id
         self._names = Participants()
         self._all_documents: tuple[SearchDocument, ...] | None = None  # None until they are read
+        self._message_count: int | None = None  # None until they are counted
+        self._loaded_counts: dict[str, int] = {}  # of the conversations of the view when they were counted
+        self._uncounted: Set[str] | None = None  # conversations that changed since; None for all
 
     def after_changes(self, changed: Set[str] | None) -> StoredConversations:
         """Return the same conversations after a change: the ids of the changed ones, or None for all of them."""
@@ -100,14 +103,25 @@ class StoredConversations:
         after._conversations, after._names = self._conversations, self._names
         earlier = frozenset() if self._all_documents is not None else self._changed
         after._changed = None if changed is None or earlier is None else earlier | changed
+        after._message_count, after._loaded_counts, after._uncounted = self._message_count, self._loaded_counts, changed
         return after
 
-    def size(self, reading: ReadTransaction) -> ConversationTexts:
-        """Estimate the number of characters without reading the texts."""
-        message_count = reading.sum_values(conversations, conversations.c.said)
-        if not message_count and not reading.count(fixed_prompts):
+    def size(self, reading: ReadTransaction, loaded: Conversations | None = None) -> ConversationTexts:
+        """Estimate the number of characters without reading the texts.
+
+        Where only `loaded` conversations changed, the others are not counted again.
+        """
+        states = loaded.states if loaded is not None else {}
+        counts, old = {name: state.message_count for name, state in states.items()}, self._loaded_counts
+        changed = self._uncounted
+        if self._message_count is None or changed is None or not changed <= counts.keys() & old.keys():
+            self._message_count = reading.sum_values(conversations, conversations.c.said)
+        else:
+            self._message_count += sum(counts[name] - old[name] for name in changed)
+        self._loaded_counts, self._uncounted = counts, frozenset()
+        if not self._message_count and not reading.count(fixed_prompts):
             return NO_CONVERSATIONS
-        return ConversationTexts(message_count * _MESSAGE_CHARACTERS, self.read_documents)
+        return ConversationTexts(self._message_count * _MESSAGE_CHARACTERS, self.read_documents)
 
     def read_documents(self) -> Sequence[SearchDocument]:
         """Return all search documents; the first call reads them from the store."""

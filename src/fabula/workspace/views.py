@@ -138,7 +138,7 @@ class ProjectViews:
         versions = self.store.versions(project=project_id, user=user, others=others)
         if cached is not None and cached.is_current(versions, conversation):
             return cached.view
-        self._drop_removed_projects()
+        self._drop_removed_projects(except_for=project_id)
         with self._lock:
             build_lock = self._build_locks.setdefault(key, threading.Lock())
         with build_lock:
@@ -154,10 +154,10 @@ class ProjectViews:
         with self._lock:
             return sum(cached.character_count for cached in self._cache.values())
 
-    def _drop_removed_projects(self) -> None:
+    def _drop_removed_projects(self, *, except_for: str = "") -> None:
         """Drop the views of projects that are gone, whoever removed them."""
         with self._lock:
-            cached = {project_id for project_id, _ in self._cache}
+            cached = {project_id for project_id, _ in self._cache if project_id != except_for}
         removed = cached.difference(self.store.project_ids()) if cached else cached
         if removed:
             with self._lock:
@@ -202,10 +202,10 @@ class ProjectViews:
         stored = old_view.snapshot(StoredConversations) if old_view is not None else None
         if stored is None or old_corpus is None:
             stored = StoredConversations(self.store, view.project.id)
-            texts = stored.size(reading)
+            texts = stored.size(reading, view.snapshot(Conversations))
         elif any(area in changes for area in SEARCHED_AREAS):
             stored = stored.after_changes(changes.items("conversation"))
-            texts = stored.size(reading)
+            texts = stored.size(reading, view.snapshot(Conversations))
         elif "manuscript" in changes:
             texts = old_corpus.conversations
         else:
@@ -258,7 +258,7 @@ class ProjectViews:
                 total -= oldest.character_count
 
 
-def _call(method: WeakMethod[Callable[[], None]]) -> None:
+def _call(method: WeakMethod[Callable[..., None]]) -> None:
     """Call a method, if its object still exists."""
     bound = method()
     if bound is not None:
@@ -407,10 +407,6 @@ def _load_view(
         snapshots[Lorebooks] = lorebook_rows.load_lorebooks(
             reading, project.id, parse_lorebook, old.snapshot(Lorebooks), changes.items("lorebook")
         )
-    if "conversation" in changes or project != old.project:
-        snapshots[recent_conversations.RecentConversations] = recent_conversations.load_recent_conversations(
-            reading, project, old.snapshot(recent_conversations.RecentConversations)
-        )
     if "people" in changes:
         snapshots[Participants] = load_participants(reading)
         snapshots[ParticipantTexts] = load_participant_texts(reading)
@@ -424,6 +420,13 @@ def _load_view(
             old.snapshot(Conversations),
             changes.items("conversation"),
             snapshots.get(Participants),
+        )
+    if "conversation" in changes or project != old.project:
+        snapshots[recent_conversations.RecentConversations] = recent_conversations.load_recent_conversations(
+            reading,
+            project,
+            old.snapshot(recent_conversations.RecentConversations),
+            snapshots.get(Conversations),
         )
     areas = ("conversation", "people", "recaps")
     if any(area in changes for area in areas) or other_conversations or project != old.project:

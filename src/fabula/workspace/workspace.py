@@ -165,6 +165,7 @@ class Workspace:
             continuity=self._continuity,
             principal=asking,
             store=self.store,
+            project_id=project_id,
         )
 
     def projects(self) -> list[ProjectSummary]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
+from sqlalchemy import Row
 
 from fabula.conversation import edits, participants
 from fabula.conversation.model import Message, MessageKind
@@ -15,11 +17,13 @@ from fabula.conversation.recaps import editing
 from fabula.conversation.recaps import update as recaps
 from fabula.conversation.recaps.model import RecapInput, RecapRules
 from fabula.conversation.recaps.update import refresh_recaps
-from fabula.conversation.tables import conversations
+from fabula.conversation.tables import conversations, messages
 from fabula.conversation.tables import recaps as recap_rows
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
+from fabula.store.queries import RowQuery
 from fabula.store.store import Store
+from fabula.store.transaction import ReadTransaction
 from tests.conversation.recap_fixtures import (
     CONVERSATION,
     SMALL,
@@ -495,3 +499,41 @@ def test_a_recap_of_old_takes_its_place_before_the_later_ones(store: Store) -> N
         editing.remove_recap(tx, list_entries(store, "recap")[1].id)
     refresh(store, rebuild_before=FAR)
     assert [one.rounds[0] for one in list_entries(store, "recap")] == [1, 5, 9]
+
+
+def test_a_look_that_finds_nothing_due_reads_the_newest_rounds_only(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_conversation(store)
+    read: list[int] = []
+    plain = ReadTransaction.query
+
+    def count(self: ReadTransaction, prepared: RowQuery, **values: object) -> Sequence[Row[Any]]:
+        rows = plain(self, prepared, **values)
+        if prepared.table is messages:
+            read.append(len(rows))
+        return rows
+
+    for first in range(1, 100, 4):
+        add_rounds(store, *name_rounds(first, first + 3))
+        assert refresh(store, FakeWriter(), SMALL).entries
+    add_rounds(store, "101")
+    monkeypatch.setattr(ReadTransaction, "query", count)
+    assert refresh(store, FakeWriter(), SMALL).entries == []
+    assert len(read) == 1
+    assert sum(read) < 100, "of 202 messages"
+
+
+def test_a_look_at_the_newest_rounds_finds_a_correction_and_another_branch(store: Store) -> None:
+    create_conversation(store)
+    for first in range(1, 40, 4):
+        add_rounds(store, *name_rounds(first, first + 3))
+        refresh(store, FakeWriter(), SMALL)
+    assert refresh(store, FakeWriter(), SMALL).entries == []
+    correct(store, "q39", "Something else?")
+    assert [one.kind for one in refresh(store, FakeWriter(), SMALL).entries] == ["summary", "recap"]
+    assert refresh(store, FakeWriter(), SMALL).entries == []
+    add_rounds(store, "b1", parent="a20")
+    assert refresh(store, FakeWriter(), SMALL).entries == [], "one round is too few"
+    add_rounds(store, "b2")
+    assert [one.rounds for one in refresh(store, FakeWriter(), SMALL).entries] == [(41, 42)]

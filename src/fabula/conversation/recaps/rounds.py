@@ -14,13 +14,14 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Row
+from sqlalchemy import Row, bindparam
 
 from fabula.conversation.edits import NOTHING_DUE
 from fabula.conversation.model import ConversationState, MessageKind
 from fabula.conversation.snapshot import follow_path
 from fabula.conversation.tables import conversations, messages
 from fabula.core.fragment import Role
+from fabula.store.queries import RowQuery
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
 
@@ -37,6 +38,14 @@ _COLUMNS = (
     "round",
     "tokens",
 )
+_FROM_NUMBER = RowQuery(
+    messages,
+    messages.c.conversation_id == bindparam("conversation"),
+    messages.c.number >= bindparam("first"),
+    order=(messages.c.number,),
+    only=_COLUMNS,
+)
+_MESSAGES_BEFORE = 64  # read too, because a round may begin with messages that not everyone heard
 
 
 class RoundMessage(Struct, frozen=True, gc=False):
@@ -82,16 +91,34 @@ class RoundHistory(Struct, frozen=True, kw_only=True):
 def load_rounds(reading: ReadTransaction, conversation_id: str) -> RoundHistory:
     """Load the rounds of the active path; this reads every message of the conversation, but no text."""
     conversation = reading.require(conversations, id=conversation_id)
-    rows = reading.rows(
-        messages, messages.c.conversation_id == conversation_id, order=(messages.c.number,), only=_COLUMNS
-    )
-    numbers = number_rounds(rows)
+    rows = reading.query(_FROM_NUMBER, conversation=conversation_id, first=0)
+    return _make_history(conversation, follow_path(rows, conversation.leaf_id), number_rounds(rows))
+
+
+def load_latest_rounds(
+    reading: ReadTransaction, conversation: Row[Any], first: int, number: int
+) -> RoundHistory | None:
+    """Load the rounds of the active path from the round `first` on, which holds the message with this number.
+
+    None where the messages around it do not tell where that round begins.
+    """
+    before = max(number - _MESSAGES_BEFORE, 0)
+    path = follow_path(reading.query(_FROM_NUMBER, conversation=conversation.id, first=before), conversation.leaf_id)
+    starts = [index for index, row in enumerate(path) if row.kind == MessageKind.USER.value and row.final]
+    place = next((index for index, start in enumerate(starts) if path[start].round == first), None)
+    if not place or not all(path[start].round for start in starts):
+        return None
+    rows = path[starts[place] :]
+    return _make_history(conversation, rows, {row.id: row.round for row in rows})
+
+
+def _make_history(conversation: Row[Any], path: Iterable[Row[Any]], numbers: Mapping[str, int]) -> RoundHistory:
     return RoundHistory(
         state=read_struct(ConversationState, conversation),
         round_count=conversation.rounds,
         due={name: conversation._mapping[name] for name in NOTHING_DUE},
         token_count=conversation.tokens,
-        rounds=_split_rounds([row for row in follow_path(rows, conversation.leaf_id) if row.final], numbers),
+        rounds=_split_rounds([row for row in path if row.final], numbers),
     )
 
 
@@ -113,7 +140,7 @@ def hash_rounds(rounds: Iterable[Round]) -> str:
     return sha256(msgspec.json.encode(content)).hexdigest()
 
 
-def _split_rounds(path: list[Row[Any]], numbers: dict[str, int]) -> tuple[Round, ...]:
+def _split_rounds(path: list[Row[Any]], numbers: Mapping[str, int]) -> tuple[Round, ...]:
     starts = [index for index, row in enumerate(path) if row.kind == MessageKind.USER.value]
     rounds = []
     for index, start in enumerate(starts):

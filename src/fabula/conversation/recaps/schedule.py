@@ -20,16 +20,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
+from sqlalchemy import Row, bindparam, or_
 
 from fabula.conversation.model import ConversationState
 from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.recaps.model import RecapKind, RecapRules, StoredRecap
-from fabula.conversation.recaps.rounds import Round, RoundHistory, hash_rounds, load_rounds
+from fabula.conversation.recaps.rounds import Round, RoundHistory, hash_rounds, load_latest_rounds, load_rounds
 from fabula.conversation.tables import conversations, recaps, summaries
+from fabula.store.queries import RowQuery
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
 
 _LAST_TIME = "9999"  # later than any timestamp
+_SUMMARIES, _RECAPS = (
+    RowQuery(table, table.c.conversation_id == bindparam("conversation")) for table in (summaries, recaps)
+)
+_LATEST_SUMMARIES = RowQuery(
+    summaries,
+    summaries.c.conversation_id == bindparam("conversation"),
+    or_(summaries.c.stacked == 0, summaries.c.last_round >= bindparam("since")),
+)
 ScheduleVersion = tuple[ConversationState, tuple[StoredRecap, ...], tuple[StoredRecap, ...]]
 
 
@@ -124,6 +134,34 @@ def load_schedule(reading: ReadTransaction, conversation_id: str) -> RecapSchedu
         *load_stored_recaps(reading, conversation_id),
         load_attendance(reading, conversation_id),
     )
+
+
+def is_nothing_due(reading: ReadTransaction, conversation_id: str, rules: RecapRules) -> bool:
+    """Return whether the newest rounds alone show that nothing has to be written; False where they do not.
+
+    While the counters of a conversation are below those from which more is due, messages were only added or corrected
+    since everything due was written. So all older rounds have their texts, and the rounds to look at are those of the
+    newest recap, of summaries in no recap, and after these.
+    """
+    row = reading.require(conversations, id=conversation_id)
+    counters = (row.rounds, row.recap_due), (row.said, row.said_due), (row.tokens, row.tokens_due)
+    if any(count >= due for count, due in counters):
+        return False
+    all_recaps = _sort_stored(reading.query(_RECAPS, conversation=conversation_id))
+    newest = max(all_recaps, key=lambda one: one.last_round, default=None)
+    since = newest.first_round if newest is not None else 0
+    some_summaries = _sort_stored(reading.query(_LATEST_SUMMARIES, conversation=conversation_id, since=since))
+    texts = some_summaries if newest is None else (*some_summaries, newest)
+    if not texts or not all(one.rounds and one.heard for one in texts):
+        return False
+    first, number = min(one.first_round for one in texts), min(min(one.heard) for one in texts)
+    history = load_latest_rounds(reading, row, first, number)
+    if history is None:
+        return False
+    schedule = RecapSchedule(history, some_summaries, all_recaps, load_attendance(reading, conversation_id))
+    if schedule.find_newest_recap() is not newest:
+        return False
+    return next(plan_tasks(schedule, rules), None) is None
 
 
 def load_version(reading: ReadTransaction, conversation_id: str) -> ScheduleVersion | None:
@@ -282,9 +320,11 @@ def load_stored_recaps(
     reading: ReadTransaction, conversation_id: str
 ) -> tuple[tuple[StoredRecap, ...], tuple[StoredRecap, ...]]:
     """Load the summaries and the recaps of a conversation, each in order."""
-    loaded = []
-    for table in (summaries, recaps):
-        rows = reading.rows(table, table.c.conversation_id == conversation_id)
-        stored = [read_struct(StoredRecap, row) for row in rows]
-        loaded.append(tuple(sorted(stored, key=lambda one: (one.place, one.rounds, one.created_at, one.id))))
-    return loaded[0], loaded[1]
+    found = (reading.query(query, conversation=conversation_id) for query in (_SUMMARIES, _RECAPS))
+    all_summaries, all_recaps = map(_sort_stored, found)
+    return all_summaries, all_recaps
+
+
+def _sort_stored(rows: Iterable[Row[Any]]) -> tuple[StoredRecap, ...]:
+    stored = [read_struct(StoredRecap, row) for row in rows]
+    return tuple(sorted(stored, key=lambda one: (one.place, one.rounds, one.created_at, one.id)))

@@ -30,6 +30,7 @@ from fabula.store.transaction import ReadTransaction
 MAX_RELATED = 64  # other conversations of the same participants, the latest
 MAX_QUOTED = 8  # of these, whose latest messages are read
 QUOTED_MESSAGES = 20  # of each
+MAX_OFFERED = 2_000  # fragments of messages that are kept for the next request
 PINNED_SCORE = RECAP + 0.03
 _PATH_COLUMNS = ("id", "parent_id", "number", "kind", "round")
 
@@ -50,10 +51,12 @@ class ConversationRecaps(Struct, frozen=True, kw_only=True):
     stored: tuple[Sequence[StoredRecap], Sequence[StoredRecap]]  # summaries and recaps
     attendance: Attendance
     rounds: frozenset[int] | None  # that are on the active path; None where no text needs them
+    rounds_until: int  # the number of the newest message among those whose rounds these are
     recaps: tuple[RecapFragment, ...]  # by their rounds
     pinned: Mapping[int, Fragment]  # by the number of the message
     related: tuple[str, ...]  # other conversations that all who are present took part in, the latest first
     quoted: tuple[Fragment, ...]  # the latest messages of these, oldest first
+    offered: dict[tuple[int, int], Fragment]  # messages as they were offered, by number and age; filled by the source
 
 
 class RecapSnapshot(Struct, frozen=True):
@@ -86,7 +89,13 @@ def load_recap_snapshot(
             continue
         path = conversations.messages[name]
         earlier = known if known is not None and _continues(known.state, state, path) else None
-        rounds = loader.find_rounds(name, path, earlier) if any(stored) else None
+        if earlier is not None and same_rows and earlier.attendance is attendance:
+            rounds, rounds_until, recaps = earlier.rounds, earlier.rounds_until, earlier.recaps
+            offered = earlier.offered
+        else:  # a new message begins a round that no text is made of yet
+            rounds = loader.find_rounds(name, path, earlier) if any(stored) else None
+            rounds_until = path[-1].number or 0 if path else -1
+            recaps, offered = loader.make_recaps(stored, attendance, rounds or frozenset()), {}
         related, quoted = (known.related, known.quoted) if known is not None else ((), ())
         if known is None or others_changed or known.attendance.present != attendance.present:
             related, quoted = loader.load_related(name, attendance)
@@ -95,10 +104,12 @@ def load_recap_snapshot(
             stored=stored,
             attendance=attendance,
             rounds=rounds,
-            recaps=loader.make_recaps(stored, attendance, rounds or frozenset()),
+            rounds_until=rounds_until,
+            recaps=recaps,
             pinned=loader.find_pinned(name, path, attendance, earlier),
             related=related,
             quoted=quoted,
+            offered=offered if len(offered) < MAX_OFFERED else {},
         )
     return RecapSnapshot(found)
 
@@ -106,7 +117,7 @@ def load_recap_snapshot(
 def _continues(old: ConversationState, new: ConversationState, path: Sequence[Message]) -> bool:
     """Return whether messages were only added to the path."""
     is_same = (old.created_at, old.version) == (new.created_at, new.version)
-    return is_same and (old.leaf_id is None or any(one.id == old.leaf_id for one in path))
+    return is_same and (old.leaf_id is None or any(one.id == old.leaf_id for one in reversed(path)))
 
 
 class _Loader(Struct, frozen=True):
@@ -119,7 +130,12 @@ class _Loader(Struct, frozen=True):
     def find_rounds(self, name: str, path: Sequence[Message], earlier: ConversationRecaps | None) -> frozenset[int]:
         """Return the numbers of the rounds on the active path."""
         own = frozenset(one.round for one in path if one.round)
-        if earlier is not None and earlier.rounds is not None:
+        if (
+            earlier is not None
+            and earlier.rounds is not None
+            and path
+            and (path[0].number or 0) <= earlier.rounds_until
+        ):
             return earlier.rounds | own
         if path and path[0].parent_id is None and own:
             return own

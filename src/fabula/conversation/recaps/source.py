@@ -30,7 +30,7 @@ from fabula.conversation.recaps.snapshot import (
     RecapSnapshot,
     make_earlier_fragment,
 )
-from fabula.core.fragment import Fragment, Layer, Placement, Tier
+from fabula.core.fragment import Fragment, Layer, Placement, Tier, Visibility
 from fabula.core.messages import message
 from fabula.core.relevance import PASSAGE, score_in_range
 from fabula.core.story import Position, Timeline
@@ -78,12 +78,7 @@ def offer_recaps(source_request: SourceRequest, view: View) -> Iterator[Fragment
         for one in _choose_recaps(recaps, first_shown, options, [is_known(one.fragment) for one in recaps]):
             yield place_for_listeners(one.fragment, attendance)
         covered = frozenset[int]().union(*(one.heard for one in recaps if is_known(one.fragment)))
-        earlier = (
-            make_earlier_fragment(view.project, said, people, attendance.find_knowers(said))
-            for said in reversed(path)
-            if said.final and (said.number or 0) < first_shown and said.number not in covered
-        )
-        yield from _offer_latest(filter(is_known, earlier), attendance)
+        yield from _offer_earlier(known, path, first_shown, covered, source_request, view)
     if options.relevant_history == "classic":
         quoted = _quote_others(known, source_request, view)
         yield from _offer_latest(filter(is_known, reversed(quoted)), attendance)
@@ -184,11 +179,49 @@ def _choose_recaps(
     return chosen[::-1]
 
 
+def _offer_earlier(
+    known: ConversationRecaps,
+    path: Sequence[Message],
+    first_shown: int,
+    covered: frozenset[int],
+    source_request: SourceRequest,
+    view: View,
+) -> Iterator[Fragment]:
+    """Offer the latest messages that neither the window shows nor a text covers.
+
+    They are the same in every request until the window steps, so each is made once.
+    """
+    people, attendance = view.snapshot(Participants) or Participants(), known.attendance
+    latest: list[tuple[Message, frozenset[str] | None]] = []
+    for said in reversed(path):
+        number = said.number or 0
+        if len(latest) == MAX_EARLIER:
+            break
+        if not said.final or number >= first_shown or number in covered:
+            continue
+        knowers = attendance.find_knowers(said)
+        visibility = Visibility(f"history:{said.id}", known_to=knowers)
+        if judge_visibility(visibility, source_request.vantage, view.timeline) is None:
+            latest.append((said, knowers))
+    for age, (said, knowers) in reversed(list(enumerate(latest))):
+        key = said.number or 0, age
+        fragment = known.offered.get(key)
+        if fragment is None:
+            made = make_earlier_fragment(view.project, said, people, knowers)
+            made = replace(made, score=_score_by_age(age), is_single_use=False)
+            fragment = known.offered[key] = place_for_listeners(made, attendance)
+        yield fragment
+
+
+def _score_by_age(age: int) -> float:
+    return score_in_range(PASSAGE, 1 - age / MAX_EARLIER)
+
+
 def _offer_latest(newest_first: Iterable[Fragment], attendance: Attendance) -> Iterator[Fragment]:
     """Offer the latest messages, oldest first; the latest matter most."""
     latest = list(islice(newest_first, MAX_EARLIER))
     for age, fragment in reversed(list(enumerate(latest))):
-        yield place_for_listeners(replace(fragment, score=score_in_range(PASSAGE, 1 - age / MAX_EARLIER)), attendance)
+        yield place_for_listeners(replace(fragment, score=_score_by_age(age)), attendance)
 
 
 def _quote_others(known: ConversationRecaps, source_request: SourceRequest, view: View) -> list[Fragment]:

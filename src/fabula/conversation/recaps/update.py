@@ -28,6 +28,7 @@ from fabula.conversation.recaps.schedule import (
     RecapSchedule,
     RecapTask,
     find_surplus_recaps,
+    is_nothing_due,
     load_schedule,
     load_version,
     plan_tasks,
@@ -67,6 +68,8 @@ def refresh_recaps(
         result.disabled = True
         return result
     refresh = _Refresh(store, project_id, conversation_id, language, rules, rebuild_before)
+    if refresh.is_nothing_due():
+        return result
     skipped: set[RecapTask] = set()
     calls = 0
     while True:
@@ -115,6 +118,13 @@ class _Refresh(Struct, frozen=True):
     def load_schedule(self) -> RecapSchedule:
         with self.store.read(project=self.project_id) as reading:
             return load_schedule(reading, self.conversation_id)
+
+    def is_nothing_due(self) -> bool:
+        """Return whether a look at the newest rounds shows that there is nothing to write."""
+        if self.rebuild_before:
+            return False
+        with self.store.read(project=self.project_id) as reading:
+            return is_nothing_due(reading, self.conversation_id, self.rules)
 
     def plan(self, schedule: RecapSchedule) -> Iterator[RecapTask]:
         return plan_tasks(schedule, self.rules, self.rebuild_before, max(current_timestamp(), self.rebuild_before))

@@ -9,17 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sqlalchemy import bindparam
+
 from fabula.conversation.model import MessageKind
 from fabula.conversation.tables import conversations, messages
 from fabula.jobs.queue import enqueue, is_valid_key
 from fabula.jobs.triggers.recap_settings import read_recap_rules
+from fabula.store.queries import RowQuery
 from fabula.store.store import Store
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 RECAP_JOB = "recap"
 _PAUSE = 10.0  # seconds without another reply
 _MAX_DELAY = 60.0
-_COUNTERS = ("leaf_id", "rounds", "recap_due", "said", "said_due", "tokens", "tokens_due")
+_COUNTERS = RowQuery(
+    conversations,
+    conversations.c.id == bindparam("conversation"),
+    only=("leaf_id", "rounds", "recap_due", "said", "said_due", "tokens", "tokens_due"),
+)
+_KIND = RowQuery(messages, messages.c.id == bindparam("message"), only=("kind", "final"))
 
 
 def connect(store: Store) -> None:
@@ -44,7 +52,7 @@ def _enqueue_jobs(tx: WriteTransaction, changed: Sequence[str]) -> None:
 
 def _is_due(reading: ReadTransaction, conversation_id: str) -> bool:
     """Whether the newest message is a final reply, and enough rounds have passed or enough was said."""
-    rows = reading.rows(conversations, conversations.c.id == conversation_id, only=_COUNTERS)
+    rows = reading.query(_COUNTERS, conversation=conversation_id)
     if not rows or rows[0].leaf_id is None:
         return False
     counters = rows[0]
@@ -52,7 +60,7 @@ def _is_due(reading: ReadTransaction, conversation_id: str) -> bool:
     over_tokens = counters.tokens >= counters.tokens_due
     if not (over_rounds or over_messages or over_tokens):
         return False
-    newest = reading.rows(messages, messages.c.id == rows[0].leaf_id, only=("kind", "final"))
+    newest = reading.query(_KIND, message=rows[0].leaf_id)
     if not newest or newest[0].kind != MessageKind.REPLY.value or not newest[0].final:
         return False
     rules, _ = read_recap_rules(reading)

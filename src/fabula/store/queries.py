@@ -1,0 +1,137 @@
+"""Queries of one table: checked so that none reaches the rows of another owner, and prepared where they are frequent.
+
+To build a query takes several times as long as to execute it. A `RowQuery` is checked and built once; parameters
+(`bindparam`) stand for its values and for the owner. The same is done for rows by their keys, for inserts, and for the
+versions of owners and the change feed, which belong to every transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, Insert, Select, Table, Update, bindparam, delete, insert, select, update
+from sqlalchemy.sql import visitors
+from sqlalchemy.sql.elements import ClauseElement, ColumnClause, TextClause, UnaryExpression
+from sqlalchemy.sql.selectable import SelectBase
+
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
+from fabula.store.schema import table_info
+from fabula.store.tables import changes, owner_versions
+
+Order = Sequence[ColumnElement[Any] | UnaryExpression[Any]]
+_OWNER = "owner_of_rows"  # the parameter for the owner's id
+_IS_OWNER = owner_versions.c.owner == bindparam("owner_name")
+
+BEGIN_SNAPSHOT = select(owner_versions.c.version).limit(1)  # a snapshot is taken at the first query
+SELECT_VERSION = select(owner_versions.c.version).where(_IS_OWNER)
+LOCK_VERSION = SELECT_VERSION.with_for_update()
+RAISE_VERSION = (
+    update(owner_versions)
+    .where(_IS_OWNER)
+    .values(version=owner_versions.c.version + 1)
+    .returning(owner_versions.c.version)
+)
+INSERT_CHANGES = insert(changes)
+SELECT_CHANGES = (
+    select(changes.c.version, changes.c.room, changes.c.item)
+    .where(changes.c.owner == bindparam("owner_name"), changes.c.version > bindparam("after"))
+    .order_by(changes.c.version)
+)
+DELETE_CHANGES = delete(changes).where(
+    changes.c.owner == bindparam("owner_name"), changes.c.version <= bindparam("until")
+)
+
+
+class RowQuery:
+    """A query for rows of one table that is checked and built once.
+
+    Its clauses have a `bindparam` for every value that comes with an execution.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        *where: ColumnElement[bool],
+        order: Order = (),
+        limit: int | None = None,
+        only: Sequence[str] | None = None,
+    ) -> None:
+        self.table = table
+        self._query = select_rows(table, where, order, limit, only).where(_match_owner(table))
+
+    def prepare(self, owner_id: str, values: dict[str, Any]) -> tuple[Select[Any], dict[str, Any]]:
+        """Return the query and its parameters for one owner."""
+        return self._query, {**_check_plain(self.table, values), _OWNER: owner_id}
+
+
+@cache
+def select_by_key(table: Table, names: tuple[str, ...]) -> RowQuery:
+    """Prepare the query for a row by its key; the parameters are called as the columns."""
+    return RowQuery(table, *(table.c[name] == bindparam(name) for name in names), limit=1)
+
+
+@cache
+def insert_into(table: Table) -> Insert:
+    """Prepare the insertion of rows."""
+    return insert(table)
+
+
+@cache
+def _update_by_key(table: Table, key: tuple[str, ...], names: tuple[str, ...]) -> Update:
+    matches = (table.c[name] == bindparam(f"key_{name}") for name in key)
+    values = {name: bindparam(f"new_{name}", type_=table.c[name].type) for name in names}
+    item = table_info(table).item or table_info(table).owner_column
+    return update(table).where(_match_owner(table), *matches).values(values).returning(table.c[item])
+
+
+def prepare_update(
+    table: Table, owner_id: str, key: dict[str, Any], values: dict[str, Any]
+) -> tuple[Update, dict[str, Any]]:
+    """Prepare the change of a row by its key, which returns the row's item; return it and its parameters."""
+    by_name = {f"key_{name}": value for name, value in key.items()}
+    by_name |= {f"new_{name}": value for name, value in values.items()}
+    return _update_by_key(table, tuple(key), tuple(values)), {**_check_plain(table, by_name), _OWNER: owner_id}
+
+
+def _check_plain(table: Table, values: dict[str, Any]) -> dict[str, Any]:
+    """Refuse expressions in place of values."""
+    if any(isinstance(value, ClauseElement) for value in values.values()):
+        raise scope_violation(f"a prepared query on {table.name} takes values only")
+    return values
+
+
+def _match_owner(table: Table) -> ColumnElement[bool]:
+    return table.c[table_info(table).owner_column] == bindparam(_OWNER)
+
+
+def select_rows(
+    table: Table,
+    where: Sequence[ColumnElement[bool]],
+    order: Order = (),
+    limit: int | None = None,
+    only: Sequence[str] | None = None,
+) -> Select[Any]:
+    """The query for rows of one table, whoever owns them."""
+    columns = [table] if only is None else [table.c[name] for name in only]
+    return select(*columns).where(*check_clauses(table, where)).order_by(*check_clauses(table, order)).limit(limit)
+
+
+def check_clauses(table: Table, clauses: Sequence[Any]) -> Sequence[Any]:
+    """Refuse clauses that use another table or a subquery: they could reach the rows of another owner."""
+    for clause in clauses:
+        for part in visitors.iterate(clause):
+            foreign = isinstance(part, ColumnClause) and part.table is not table
+            if foreign or isinstance(part, SelectBase | TextClause):
+                raise scope_violation(f"a query on {table.name} can use columns of that table only")
+    return clauses
+
+
+def scope_violation(problem: str) -> FabulaError:
+    """The error for code that reaches beyond the rows of its owner."""
+    return FabulaError(
+        Code.SCOPE_VIOLATION,
+        message("This is a mistake in the program: {problem}. Nothing was changed.", problem=problem),
+    )
