@@ -32,7 +32,7 @@ from fabula.conversation.recaps.snapshot import (
 )
 from fabula.core.fragment import Fragment, Layer, Placement, Tier
 from fabula.core.messages import message
-from fabula.core.relevance import PASSAGE, score_in_range
+from fabula.core.relevance import EARLIER_MESSAGE, PASSAGE, score_in_range
 from fabula.core.story import Position, Timeline
 from fabula.core.view import View
 
@@ -83,10 +83,11 @@ def offer_recaps(source_request: SourceRequest, view: View) -> Iterator[Fragment
             for said in reversed(path)
             if said.final and (said.number or 0) < first_shown and said.number not in covered
         )
-        yield from _offer_latest(filter(is_known, earlier), attendance)
+        is_classic = options.relevant_history == "classic"
+        yield from _offer_latest(filter(is_known, earlier), attendance, PASSAGE if is_classic else EARLIER_MESSAGE)
     if options.relevant_history == "classic":
         quoted = _quote_others(known, source_request, view)
-        yield from _offer_latest(filter(is_known, reversed(quoted)), attendance)
+        yield from _offer_latest(filter(is_known, reversed(quoted)), attendance, PASSAGE)
 
 
 def find_first_shown(source_request: SourceRequest, view: View, path: Sequence[Message]) -> int:
@@ -184,11 +185,13 @@ def _choose_recaps(
     return chosen[::-1]
 
 
-def _offer_latest(newest_first: Iterable[Fragment], attendance: Attendance) -> Iterator[Fragment]:
+def _offer_latest(
+    newest_first: Iterable[Fragment], attendance: Attendance, scores: tuple[float, float]
+) -> Iterator[Fragment]:
     """Offer the latest messages, oldest first; the latest matter most."""
     latest = list(islice(newest_first, MAX_EARLIER))
     for age, fragment in reversed(list(enumerate(latest))):
-        yield place_for_listeners(replace(fragment, score=score_in_range(PASSAGE, 1 - age / MAX_EARLIER)), attendance)
+        yield place_for_listeners(replace(fragment, score=score_in_range(scores, 1 - age / MAX_EARLIER)), attendance)
 
 
 def _quote_others(known: ConversationRecaps, source_request: SourceRequest, view: View) -> list[Fragment]:
