@@ -6,6 +6,7 @@ from random import Random
 
 from benchmarks.chat_recall import measure_chat
 from benchmarks.recall import Question, Story
+
 from fabula.search.model import Passage, SearchDocument
 
 _RANDOM = Random(5)
