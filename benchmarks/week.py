@@ -37,20 +37,55 @@ from msgspec import Struct
 
 from benchmarks.figures import arguments, report, show
 from benchmarks.prefix import Reuse
+from fabula.text.tokens.models import find_model
 from fabula.text.tokens.tokenizer import load_encoding
-from fabula.workspace.writing_options import UNKNOWN_MODEL_WINDOW
 
 MESSAGES, KILLS = 10_000, 50
 PLAYER, CHARACTERS = "Ann", ("Bo", "Cleo", "Dov", "Eve", "Fay")
+MODEL = "gpt-4o"  # whose vocabulary is known, so that budgets are exact
 AWAY, AWAY_EVERY = "Fay", 400  # she is away for a tenth of so many messages of the player
 WHISPERS = 0.025  # the share of the player's messages
 PLAYER_WORD, REPLY_WORD = re.compile(r"zq\d{6}"), re.compile(r"zr\d{6}")
 _ANY_WORD = re.compile(r"z[qr]\d{6}")
 _TURN = re.compile(r"\[(\w+) speaks next\.")
-_WORDS = (
-    "lamp pier fog boat letter captain harbour stair window gull rope keeper tide anchor barrel market lantern coat "
-    "storm ledger bell bread cellar map coin knife song door river bridge candle wagon orchard saddle ferry chimney"
-).split()
+_WORDS = [
+    "lamp",
+    "pier",
+    "fog",
+    "boat",
+    "letter",
+    "captain",
+    "harbour",
+    "stair",
+    "window",
+    "gull",
+    "rope",
+    "keeper",
+    "tide",
+    "anchor",
+    "barrel",
+    "market",
+    "lantern",
+    "coat",
+    "storm",
+    "ledger",
+    "bell",
+    "bread",
+    "cellar",
+    "map",
+    "coin",
+    "knife",
+    "song",
+    "door",
+    "river",
+    "bridge",
+    "candle",
+    "wagon",
+    "orchard",
+    "saddle",
+    "ferry",
+    "chimney",
+]
 
 
 class PlannedMessage(Struct, frozen=True):
@@ -76,8 +111,8 @@ def plan_message(number: int, seed: int) -> PlannedMessage:
 
 
 def make_sentence(random: Random) -> str:
-    """A sentence of 10 to 24 common words."""
-    return f"{' '.join(random.choices(_WORDS, k=random.randint(10, 24))).capitalize()}."
+    """A sentence of 6 to 18 common words."""
+    return f"{' '.join(random.choices(_WORDS, k=random.randint(6, 18))).capitalize()}."
 
 
 class WeekServer:
@@ -93,6 +128,7 @@ class WeekServer:
         self._by_speaker: dict[str, Reuse] = {}
         self._between = Reuse()
         self._last: tuple[str, str] = ("", "")  # the last speaker and prompt
+        self._window = find_model(MODEL).window
         self._count = load_encoding("o200k_base").count
 
     @property
@@ -110,7 +146,7 @@ class WeekServer:
         """Check a prompt, and answer it."""
         prompt = "\n".join(f"<{one['role']}> {one['content']}" for one in body["messages"])
         with self._lock:
-            if self._count(prompt) + (body.get("max_tokens") or 0) > UNKNOWN_MODEL_WINDOW:
+            if self._count(prompt) + (body.get("max_tokens") or 0) > self._window:
                 self.over_budget += 1
             asked = _TURN.findall(body["messages"][-1]["content"])
             return self._speak(asked[-1], prompt) if asked else self._recap(body["messages"][-1]["content"])
@@ -119,7 +155,7 @@ class WeekServer:
         """A recap that quotes words of what it was made from."""
         self.recaps += 1
         quoted = list(dict.fromkeys(_ANY_WORD.findall(text)))
-        return f"They spoke of {' and '.join(self._random.sample(_WORDS, 3))}: {' '.join(quoted[:6])}."
+        return f"They spoke of {' and '.join(self._random.sample(_WORDS, 3))}: {' '.join(quoted[-6:])}."
 
     def _speak(self, speaker: str, prompt: str) -> str:
         self.prompts += 1
@@ -237,7 +273,7 @@ def start_process(folder: Path, messages: int, seed: int, url: str) -> subproces
     """Start a process that talks until there are so many messages."""
     models = folder / "models.toml"
     models.write_text(
-        f'background = "week"\n[places.week]\nbase_url = "{url}"\nneeds_key = false\nproxy = "none"\nmodel = "week"\n'
+        f'background = "week"\n[places.week]\nbase_url = "{url}"\nneeds_key = false\nproxy = "none"\nmodel = "{MODEL}"\n'
     )
     environment = {**os.environ, "FABULA_DATA": str(folder), "FABULA_CACHE": str(folder / "cache")}
     environment |= {"FABULA_MODELS": str(models)}

@@ -1,6 +1,6 @@
 """The process of `benchmarks.week` that talks: it goes on from what is stored, and says what it has stored.
 
-    python -m benchmarks.week_process FOLDER MESSAGES SEED
+python -m benchmarks.week_process FOLDER MESSAGES SEED
 """
 
 from __future__ import annotations

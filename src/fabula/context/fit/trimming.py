@@ -121,7 +121,7 @@ def fit(
         left -= part.restore(left)
 
     retrieved = drop_shown_messages(retrieved, history.shown, selection)
-    spare = 0 if before.is_empty else int(budget.layer_tokens * recipe.spare_ratio)
+    spare = 0 if before.is_empty else max(int(budget.layer_tokens * recipe.spare_ratio), history.growth)
     heading = 0 if longest.tokens else headings
     chosen = RetrievedFit(retrieved, left - heading, available - heading, heading)
     chosen.choose(spare, before, selection, reselect=reselect)
