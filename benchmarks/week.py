@@ -6,7 +6,7 @@ background, by the same server, and quote the words that they were made from. Th
 random moments and started again, and goes on from what is stored. Every prompt that the server receives is checked:
 
     prefix_reuse                   the share of prompt tokens that are a prefix of the same speaker's previous prompt
-    prefix_reuse_between_speakers  the same for prompts of different speakers in turn, where both know everything in them
+    prefix_reuse_between_speakers  the same for different speakers in turn, where both know everything in both prompts
     leaks                          words in prompts of speakers who could not know them
     over_budget                    prompts that leave less room for the answer than the request asks for
     doubled_recaps                 summaries, or recaps, that share a round with another one
@@ -42,50 +42,17 @@ from fabula.text.tokens.tokenizer import load_encoding
 
 MESSAGES, KILLS = 10_000, 50
 PLAYER, CHARACTERS = "Ann", ("Bo", "Cleo", "Dov", "Eve", "Fay")
-MODEL = "gpt-4o"  # whose vocabulary is known, so that budgets are exact
+MODEL = "llama-3"  # a window of 8,192 tokens, and a known vocabulary
 AWAY, AWAY_EVERY = "Fay", 400  # she is away for a tenth of so many messages of the player
 WHISPERS = 0.025  # the share of the player's messages
 PLAYER_WORD, REPLY_WORD = re.compile(r"zq\d{6}"), re.compile(r"zr\d{6}")
 _ANY_WORD = re.compile(r"z[qr]\d{6}")
 _TURN = re.compile(r"\[(\w+) speaks next\.")
-_WORDS = [
-    "lamp",
-    "pier",
-    "fog",
-    "boat",
-    "letter",
-    "captain",
-    "harbour",
-    "stair",
-    "window",
-    "gull",
-    "rope",
-    "keeper",
-    "tide",
-    "anchor",
-    "barrel",
-    "market",
-    "lantern",
-    "coat",
-    "storm",
-    "ledger",
-    "bell",
-    "bread",
-    "cellar",
-    "map",
-    "coin",
-    "knife",
-    "song",
-    "door",
-    "river",
-    "bridge",
-    "candle",
-    "wagon",
-    "orchard",
-    "saddle",
-    "ferry",
-    "chimney",
-]
+_WORDS = re.findall(
+    r"\w+",
+    "lamp pier fog boat letter captain harbour stair window gull rope keeper tide anchor barrel market lantern coat "
+    "storm ledger bell bread cellar map coin knife song door river bridge candle wagon orchard saddle ferry chimney",
+)
 
 
 class PlannedMessage(Struct, frozen=True):
@@ -128,8 +95,8 @@ class WeekServer:
         self._by_speaker: dict[str, Reuse] = {}
         self._between = Reuse()
         self._last: tuple[str, str] = ("", "")  # the last speaker and prompt
-        self._window = find_model(MODEL).window
-        self._count = load_encoding("o200k_base").count
+        self._model = find_model(MODEL)
+        self._count_sent = load_encoding(self._model.encoding).count
 
     @property
     def reuse(self) -> float:
@@ -146,8 +113,8 @@ class WeekServer:
         """Check a prompt, and answer it."""
         prompt = "\n".join(f"<{one['role']}> {one['content']}" for one in body["messages"])
         with self._lock:
-            if self._count(prompt) + (body.get("max_tokens") or 0) > self._window:
-                self.over_budget += 1
+            sent = [self._count_sent(one["content"]) + self._model.tokens_per_message for one in body["messages"]]
+            self.over_budget += sum(sent) + (body.get("max_tokens") or 0) > self._model.window
             asked = _TURN.findall(body["messages"][-1]["content"])
             return self._speak(asked[-1], prompt) if asked else self._recap(body["messages"][-1]["content"])
 
@@ -195,7 +162,7 @@ def serve(server: WeekServer) -> Iterator[None]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             text = server.answer(body)
-            events = [{"delta": {"content": text}, "finish_reason": None}, {"delta": {}, "finish_reason": "stop"}]
+            events: list[dict[str, Any]] = [{"delta": {"content": text}}, {"delta": {}, "finish_reason": "stop"}]
             lines = [json.dumps({"id": "c", "choices": [{"index": 0, **event}]}) for event in events]
             data = "".join(f"data: {line}\n\n" for line in (*lines, "[DONE]")).encode()
             try:
@@ -207,7 +174,7 @@ def serve(server: WeekServer) -> Iterator[None]:
             except ConnectionError:  # the process was killed
                 self.close_connection = True
 
-        def log_message(self, format: str, *args: object) -> None: ...
+        def log_message(self, *args: object) -> None: ...
 
     class Quiet(ThreadingHTTPServer):
         daemon_threads = True
@@ -273,7 +240,8 @@ def start_process(folder: Path, messages: int, seed: int, url: str) -> subproces
     """Start a process that talks until there are so many messages."""
     models = folder / "models.toml"
     models.write_text(
-        f'background = "week"\n[places.week]\nbase_url = "{url}"\nneeds_key = false\nproxy = "none"\nmodel = "{MODEL}"\n'
+        f'background = "week"\n[places.week]\nbase_url = "{url}"\nmodel = "{MODEL}"\nneeds_key = false\n'
+        'proxy = "none"\n'
     )
     environment = {**os.environ, "FABULA_DATA": str(folder), "FABULA_CACHE": str(folder / "cache")}
     environment |= {"FABULA_MODELS": str(models)}

@@ -19,7 +19,17 @@ class HistoryFit:
     `reserved` tokens are kept for them; `settle` decides where in these the history begins.
     """
 
-    __slots__ = ("_capped", "_first", "_limit", "_pieces", "_sums", "_token_capped", "_unstepped", "_unused", "reserved")
+    __slots__ = (
+        "_capped",
+        "_first",
+        "_limit",
+        "_pieces",
+        "_sums",
+        "_token_capped",
+        "_unstepped",
+        "_unused",
+        "reserved",
+    )
 
     def __init__(self, pieces: list[MeasuredFragment], recipe: Recipe) -> None:
         self._pieces = pieces
