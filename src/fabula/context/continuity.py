@@ -72,7 +72,13 @@ def share_selection(own: Continuity, other: Continuity, knowers: frozenset[str])
     """
     if other.is_empty or (other.known_to is not None and knowers.isdisjoint(other.known_to)):
         return own
-    return replace(other, prefix_hash=own.prefix_hash, rules_left_out=own.rules_left_out, source_state=own.source_state)
+    return replace(
+        other,
+        prefix_hash=own.prefix_hash,
+        late_tokens_spent=0 if set(own.late).isdisjoint(other.late) else own.late_tokens_spent,  # by this speaker
+        rules_left_out=own.rules_left_out,
+        source_state=own.source_state,
+    )
 
 
 NO_CONTINUITY = Continuity()
