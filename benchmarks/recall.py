@@ -238,13 +238,27 @@ def group_answers(answers: Sequence[Answer], key: Callable[[Answer], str]) -> di
     return groups
 
 
+def report_chat(stories: Sequence[Story], name: str, folds: int, *, as_json: bool) -> None:
+    """Measure and print recall in chat prompts."""
+    from benchmarks.chat_recall import measure_chat
+
+    answers = measure_chat(stories, folds)
+    show_groups(f"{name}, through chat", group_answers(answers, lambda each: each.category))
+    show_groups(f"{name}, through chat, by share", group_answers(answers, lambda each: f"share {each.fold + 1}"))
+    report(average_figures(answers, "chat_"), as_json=as_json)
+
+
 def main() -> None:
     parser = arguments(__doc__ or "", data=False)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--budget", type=int, nargs="+", default=BUDGETS)
     parser.add_argument("--folds", type=int, default=2, help="shares that are shown by themselves")
     parser.add_argument("--no-semantic", action="store_true", help="leave meaning out, also where the weights are")
+    parser.add_argument("--through", choices=("search", "chat"), default="search", help="chat: in chat prompts")
     options = parser.parse_args()
+    if options.through == "chat":
+        report_chat(list(read_stories(options.data)), options.data.stem, max(options.folds, 1), as_json=options.json)
+        return
     model = None if options.no_semantic else load_local_model()
     vectors = PassageVectors(model) if model is not None else None
     answers = measure(list(read_stories(options.data)), vectors, options.budget, max(options.folds, 1))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from msgspec.structs import replace
+
 from fabula.codex import Entry, Level
 from fabula.context import (
     NO_CONTINUITY,
@@ -15,8 +17,12 @@ from fabula.context import (
     Request,
     Result,
 )
+from fabula.context.continuity import share_selection
+from fabula.conversation.model import Conversations, Message
+from fabula.core.view import Project, View
 from fabula.manuscript.model import Document
 from fabula.workspace.read_only import open_read_only
+from fabula.workspace.sources import all_sources
 from tests.context.builders import (
     ENTRIES,
     PROJECT,
@@ -262,3 +268,56 @@ def test_the_engine_itself_remembers_nothing() -> None:
     assert again.messages == first.messages
     assert again.continuity == first.continuity
     assert again.stable_prefix_unchanged is False
+
+
+def test_a_growing_conversation_pushes_nothing_out_before_its_window_steps() -> None:
+    texts = [f"Message {number}: {' '.join(f'word{number}-{one}' for one in range(12))}" for number in range(160)]
+    said = [Message(id=str(number), role="user", content=text) for number, text in enumerate(texts)]
+    whole = Conversations(PROJECT, {"talk": said}).fragments["talk"]
+    extra = [
+        Fragment(
+            source=f"chunk:{number}",
+            layer=Layer.RETRIEVED,
+            text=f"Passage {number}: {' '.join(f'note{number}-{one}' for one in range(8))}",
+            project_id=PROJECT,
+            score=0.4,
+        )
+        for number in range(200)
+    ]
+    assembler, before, steps = Engine(all_sources()), NO_CONTINUITY, 0
+    for turn in range(20, len(said), 2):
+        history = Conversations(PROJECT, {})
+        history.fragments["talk"] = whole[:turn]
+        view = View(Project(id=PROJECT), snapshots={Conversations: history})
+        request = Request(
+            project_id=PROJECT,
+            conversation_id="talk",
+            recipe="chat",
+            skill_id="chat",
+            additional_input=said[turn].content,
+            window=8192,
+        )
+        after = assembler.assemble(request, view, fragments=extra, continuity=before).continuity
+        stepped = before.history_start != after.history_start
+        if steps and not stepped:
+            assert set(before.retrieved) <= set(after.retrieved)
+        steps += stepped and not before.is_empty
+        before = after
+    assert steps >= 2
+    assert before.retrieved
+
+
+def test_a_speaker_takes_over_a_selection_only_with_the_knowledge_that_it_followed_from() -> None:
+    own = Continuity(document="talk", retrieved=("history:1",), source_state={"lorebook": b"own"})
+    other = Continuity(document="talk", retrieved=("history:2",), source_state={"lorebook": b"other"}, known_to=("bo",))
+    assert share_selection(own, other, frozenset({"cleo"})) == own
+    taken = share_selection(own, other, frozenset({"bo"}))
+    assert (taken.retrieved, taken.source_state) == (("history:2",), {"lorebook": b"own"})
+    assert share_selection(own, NO_CONTINUITY, frozenset({"bo"})) == own
+
+
+def test_what_followed_from_a_whisper_is_known_to_those_who_heard_it() -> None:
+    request = ask(conversation_id="talk", recipe="chat", skill_id="chat", additional_input="Hush.")
+    assert engine().assemble(request, VIEW).continuity.known_to is None
+    whispered = replace(request, input_known_to=("bo", "ann"))
+    assert engine().assemble(whispered, VIEW).continuity.known_to == ("ann", "bo")

@@ -295,10 +295,23 @@ def test_two_processes_record_and_commit_at_once_and_a_third_goes_on_from_there(
         assert reading.count(assemblies) == 0
 
 
+def test_a_speaker_finds_what_the_last_speaker_of_the_nearest_branch_left(project: Store) -> None:
+    bo = replace(BRANCH, vantage="bo", is_speaker=True)
+    cleo, later = replace(bo, vantage="cleo"), replace(bo, branch="talk/later")
+    commit(project, bo, replace(VALUE, history_start="m2"))
+    commit(project, cleo, replace(VALUE, history_start="m3"))
+    commit(project, BRANCH, replace(VALUE, history_start="m4"))  # nobody speaks
+    with project.read(project=P) as reading:
+        assert edits.load_shared(reading, later) is None
+        found = edits.load_shared(reading, later, replace(bo, vantage="dov"))
+    assert found is not None
+    assert found.history_start == "m3"
+
+
 def test_the_format_changes_with_the_fields() -> None:
     """When this fails, raise `FORMAT`: rows of the old fields must not be taken for rows of the new ones."""
     assert (edits.FORMAT, Continuity.__struct_fields__) == (
-        2,
+        3,
         (
             "prefix_hash",
             "document",
@@ -315,5 +328,6 @@ def test_the_format_changes_with_the_fields() -> None:
             "included_at",
             "rules_left_out",
             "source_state",
+            "known_to",
         ),
     )

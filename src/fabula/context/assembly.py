@@ -34,7 +34,7 @@ from fabula.context.gather import (
     explain_offered,
     find_character_name,
 )
-from fabula.context.measure import Measure
+from fabula.context.measure import Measure, MeasuredFragment
 from fabula.context.nearby import Nearby, find_nearby
 from fabula.context.order import (
     RetrievedOrder,
@@ -425,7 +425,15 @@ class Assembly(Struct, kw_only=True):
             ),
             rules_left_out=selection.rules_left_out,
             source_state=state,
+            known_to=self._find_knowers(selection.history, order.main),
         )
+
+    def _find_knowers(self, *groups: Iterable[MeasuredFragment]) -> tuple[str, ...] | None:
+        """Return who knows the input and all fragments in the common part of the prompt; None: everybody."""
+        audience = self.request.input_known_to
+        known = {piece.fragment.known_to for group in groups for piece in group if piece.fragment.placement is None}
+        limits = [one for one in (*known, None if audience is None else frozenset(audience)) if one is not None]
+        return tuple(sorted(frozenset.intersection(*limits))) if limits else None
 
     def _explain_omitted(self, source_request: SourceRequest) -> list[Verdict]:
         """For a dry run: what sources did not offer. Blocking sources are not asked."""

@@ -12,6 +12,7 @@ one is told.
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fabula.context.gate import knows_document
 from fabula.core.story import Position, Timeline, Vantage
@@ -35,6 +36,7 @@ class Continuity(Struct, frozen=True, kw_only=True):
     included_at: dict[str, int] = {}  # by source: the first offset of the document at which it was included
     rules_left_out: tuple[str, ...] = ()
     source_state: dict[str, bytes] = {}  # by source: the state it saved
+    known_to: tuple[str, ...] | None = None  # who knows all that the selection followed from; None: everybody
 
     @property
     def is_empty(self) -> bool:
@@ -60,6 +62,23 @@ def continue_from(before: Continuity, place: str, vantage: Vantage, timeline: Ti
     if is_behind and knows_document(earlier, vantage, timeline):
         return before
     return Continuity(prefix_hash=before.prefix_hash)
+
+
+def share_selection(own: Continuity, other: Continuity, knowers: frozenset[str]) -> Continuity:
+    """Return what a speaker continues from, after another one spoke in the same conversation.
+
+    The selection of the other's prompt is taken over, so that what both know is the same text in both prompts. A
+    speaker who does not know all that it followed from keeps the own one.
+    """
+    if other.is_empty or (other.known_to is not None and knowers.isdisjoint(other.known_to)):
+        return own
+    return replace(
+        other,
+        prefix_hash=own.prefix_hash,
+        late_tokens_spent=0 if set(own.late).isdisjoint(other.late) else own.late_tokens_spent,  # by this speaker
+        rules_left_out=own.rules_left_out,
+        source_state=own.source_state,
+    )
 
 
 NO_CONTINUITY = Continuity()

@@ -83,6 +83,7 @@ class Request(Struct, frozen=True, kw_only=True):
     character_ids: tuple[str, ...] = ()  # further ids of the character: as a participant, as an entry
     reader_language: Language | None = None  # in which a model explains itself; None: that of the project
     input_name: str = ""  # who says the input, where lines of the conversation carry names
+    input_known_to: tuple[str, ...] | None = None  # who hears the input, if it is a whisper
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     revision: int | None = None

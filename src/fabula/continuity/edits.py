@@ -29,7 +29,7 @@ from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 log = logging.getLogger("fabula.continuity")
 
-FORMAT = 2  # of the encoded value; raise it whenever the fields of `Continuity` change
+FORMAT = 3  # of the encoded value; raise it whenever the fields of `Continuity` change
 MAX_CONTINUITIES = 200  # rows of one project
 MAX_PREFIXES = 400
 MAX_ASSEMBLIES = 100
@@ -46,6 +46,7 @@ class ContinuityKey(Struct, frozen=True, kw_only=True):
     vantage: str
     document: str = ""
     branch: str = ""  # of a conversation: its id and that of the branch
+    is_speaker: bool = False  # of a participant of the conversation
 
     @property
     def row_key(self) -> str:
@@ -54,8 +55,13 @@ class ContinuityKey(Struct, frozen=True, kw_only=True):
 
     @property
     def family(self) -> str:
-        """What all documents share; empty for a branch, which never continues from another branch."""
-        return "" if self.branch else _hash(self.recipe, self.model, self.vantage)
+        """What all documents share, or all speakers of a branch; empty for a branch where nobody speaks.
+
+        A branch never continues from another branch.
+        """
+        if self.branch:
+            return _hash("speakers", self.branch, self.recipe, self.model) if self.is_speaker else ""
+        return _hash(self.recipe, self.model, self.vantage)
 
     def prefix_key(self, skill: str) -> str:
         """The key of the prefix hash: the same for all documents and branches, but of one skill."""
@@ -74,11 +80,23 @@ def load(reading: ReadTransaction, key: ContinuityKey, *ancestors: ContinuityKey
         value = None if row is None else _decode(row.key, row.format, row.value)
         if value is not None:
             return value
-    if key.family:
+    if not key.branch:
         newest = (continuity.c.used_at.desc(), continuity.c.key)
         relatives = (continuity.c.family == key.family, continuity.c.key != key.row_key, continuity.c.format == FORMAT)
         for row in reading.rows(continuity, *relatives, order=newest, limit=1):
             return _decode(row.key, row.format, row.value)
+    return None
+
+
+def load_shared(reading: ReadTransaction, *keys: ContinuityKey) -> Continuity | None:
+    """Load what the last speaker left, whoever it was, in the nearest of these branches."""
+    places = {key.family: place for place, key in enumerate(keys) if key.family}
+    where = (continuity.c.family.in_(places), continuity.c.format == FORMAT)
+    rows = reading.rows(continuity, *where, order=(continuity.c.used_at.desc(), continuity.c.key))
+    for row in sorted(rows, key=lambda row: places[row.family]):
+        value = _decode(row.key, row.format, row.value)
+        if value is not None:
+            return value
     return None
 
 

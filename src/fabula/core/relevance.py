@@ -11,6 +11,7 @@ RECAP = 0.75  # biography and recaps
 SYNOPSIS = (0.6, 0.75)  # earlier chapters, by nearness in the story
 PREVIOUSLY_INCLUDED = 0.55  # in the last prompt, not needed now: stays while it fits
 PASSAGE = (0.3, 0.7)  # search results, by fused score
+EARLIER_MESSAGE = (0.26, 0.3)  # earlier messages, by their time: where those that search found leave room
 OPTIONAL_SYNOPSIS = 0.25  # earlier chapters beyond the share of synopses: only where room is left
 EPISODE = (0.2, 0.5)  # past interactions
 

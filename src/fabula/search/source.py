@@ -40,7 +40,7 @@ from fabula.text.shared_words import find_shared_words
 log = logging.getLogger("fabula.search")
 
 MAX_OMITTED = 24  # near passages that a dry run names though they were not offered
-LAYER_SHARE = 0.5  # of the retrieved layer's tokens
+LAYER_SHARE = 0.5  # of the retrieved layer's tokens, beside a text; a chat alone uses all of them
 MAX_PASSAGES, MIN_PASSAGES = 64, 8  # that are ranked, depending on the tokens,
 MIN_PASSAGE_TOKENS = 25  # where one takes about so many tokens at least
 NEIGHBOUR_SCORE = 0.5  # of a passage's score is the score of those right beside it
@@ -102,7 +102,8 @@ class SearchSource:
         query, scope = self._make_query(index, source_request, view), self._make_scope(index, source_request, view)
         if not query.parts:
             return
-        mask, tokens = make_search_mask(index, scope), int(source_request.token_shares[Layer.RETRIEVED] * LAYER_SHARE)
+        mask, share = make_search_mask(index, scope), 1.0 if source_request.text_before_cursor is None else LAYER_SHARE
+        tokens = int(source_request.token_shares[Layer.RETRIEVED] * share)
         limit = min(MAX_PASSAGES, max(tokens // MIN_PASSAGE_TOKENS, MIN_PASSAGES))
         hits = find_passages(index, query, mask, limit, self._score_by_meaning(index, query, source_request, view))
         for number, score, is_neighbour in _order_passages(index, hits, source_request, mask):

@@ -21,7 +21,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fabula.context.continuity import Continuity
+from fabula.context.continuity import Continuity, share_selection
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.continuity import edits
@@ -45,6 +45,7 @@ class ContinuityKeys(Struct, frozen=True):
     place: ContinuityKey
     ancestors: tuple[ContinuityKey, ...]  # of a branch, the nearest first
     skill: str
+    knowers: frozenset[str] = frozenset()  # of a participant: the ids under which they know things
 
     @property
     def prefix(self) -> str:
@@ -60,8 +61,13 @@ def continuity_keys(request: Request, vantage: Vantage, branch: Sequence[str]) -
     if not request.conversation_id:
         return ContinuityKeys(place, (), request.skill_id)
     leaves = (*reversed(branch[-BRANCH_MESSAGES:]), "")  # the empty one: before anything was said
-    places = [replace(place, document="", branch=f"{request.conversation_id}|{leaf}") for leaf in leaves]
-    return ContinuityKeys(places[0], tuple(places[1:]), request.skill_id)
+    is_speaker = bool(request.speaker_id)
+    places = [
+        replace(place, document="", branch=f"{request.conversation_id}|{leaf}", is_speaker=is_speaker)
+        for leaf in leaves
+    ]
+    knowers = vantage.knowers if is_speaker else frozenset[str]()
+    return ContinuityKeys(places[0], tuple(places[1:]), request.skill_id, knowers)
 
 
 class ProcessContinuity:
@@ -75,10 +81,17 @@ class ProcessContinuity:
 
     def load(self, project_id: str, keys: ContinuityKeys) -> Continuity:
         """Return what the last request of this kind left."""
-        wanted = [*(key.row_key for key in (keys.place, *keys.ancestors)), keys.place.family]
+        places = (keys.place, *keys.ancestors)
+        families = [key.family for key in places]
+        wanted = [*(key.row_key for key in places), *(() if keys.place.branch else families)]
         with self._lock:
-            found = next((self._places[key] for key in wanted if key in self._places), Continuity())
+            found = self._find(wanted)
+            if keys.knowers:
+                found = share_selection(found, self._find(families), keys.knowers)
             return replace(found, prefix_hash=self._prefixes.get(keys.prefix, ""))
+
+    def _find(self, keys: Sequence[str]) -> Continuity:
+        return next((self._places[key] for key in keys if key in self._places), Continuity())
 
     def record(self, project_id: str, keys: ContinuityKeys, result: Result) -> str:
         """Remember an assembly; return its id."""
@@ -153,7 +166,20 @@ class StoredContinuity:
                     prefix_hash = edits.load_prefix(reading, keys.place, keys.skill)
                 if found is None:
                     found = edits.load(reading, keys.place, *keys.ancestors) or Continuity()
+        if keys.knowers:
+            found = share_selection(found, self._load_shared(project_id, keys, answered), keys.knowers)
         return replace(found, prefix_hash=prefix_hash)
+
+    def _load_shared(self, project_id: str, keys: ContinuityKeys, answered: Sequence[_Assembly]) -> Continuity:
+        """Return what the last speaker left in the nearest branch: among what is still to be written, or stored."""
+        places = (keys.place, *keys.ancestors)
+        queued = {one.keys.place.family: one.continuity for one in answered}  # the newest of each
+        near = next((at for at, key in enumerate(places) if key.family in queued), len(places))
+        with self._store.read(project=project_id) as reading:
+            stored = edits.load_shared(reading, *places[:near])
+        if stored is not None:
+            return stored
+        return queued[places[near].family] if near < len(places) else Continuity()
 
     def record(self, project_id: str, keys: ContinuityKeys, result: Result) -> str:
         """Queue the prefix hash of an assembly and what it would hand on; return the assembly's id."""

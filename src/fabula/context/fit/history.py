@@ -19,7 +19,17 @@ class HistoryFit:
     `reserved` tokens are kept for them; `settle` decides where in these the history begins.
     """
 
-    __slots__ = ("_capped", "_first", "_pieces", "_sums", "_token_capped", "_unstepped", "_unused", "reserved")
+    __slots__ = (
+        "_capped",
+        "_first",
+        "_limit",
+        "_pieces",
+        "_sums",
+        "_token_capped",
+        "_unstepped",
+        "_unused",
+        "reserved",
+    )
 
     def __init__(self, pieces: list[MeasuredFragment], recipe: Recipe) -> None:
         self._pieces = pieces
@@ -31,6 +41,7 @@ class HistoryFit:
         self._token_capped = self._capped if cap is None else self._find_first(cap)  # and within that on tokens
         self._first = self._token_capped  # where it begins
         self._unstepped: int | None = None  # where it would begin without a step
+        self._limit = 0  # the tokens that it may have where its window moves in steps
         self._unused = 0  # in the end
         self.reserved = self.wanted
 
@@ -38,6 +49,11 @@ class HistoryFit:
     def wanted(self) -> int:
         """The tokens of all messages within the caps."""
         return self._count_from(self._token_capped)
+
+    @property
+    def growth(self) -> int:
+        """The tokens by which a conversation that stepped will grow until it steps again."""
+        return max(self._limit - self._count_from(self._first), 0) if self._first else 0
 
     @property
     def shown(self) -> list[MeasuredFragment]:
@@ -71,7 +87,8 @@ class HistoryFit:
 
     def move(self, start: str, available: int, recipe: Recipe) -> bool:
         """Begin where the last prompt began, while all from there fit, else after a step; return whether it stepped."""
-        pieces = self._pieces
+        pieces, cap = self._pieces, recipe.history_tokens
+        self._limit = available if cap is None else min(available, cap)
         known = next((index for index, piece in enumerate(pieces) if piece.fragment.source == start), None)
         self._unstepped = unstepped = max(self._find_first(available), self._token_capped)
         if unstepped == 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 
 from fabula.context.continuity import Continuity
 from fabula.context.fit.selection import Selection
@@ -56,25 +56,28 @@ class RetrievedFit:
         self._fitting: _Ranked = []  # those that would fit if no tokens were kept free
         self.tokens = 0
 
-    def choose(self, spare: int, before: Continuity, selection: Selection, *, reselect: bool) -> None:
+    def choose(self, spare: int, before: Continuity, selection: Selection, *, growth: int, reselect: bool) -> None:
         """Choose what fits.
 
         Where the layer must drop something anyway, it leaves `spare` tokens free. The text grows with every request;
         without spare tokens the layer would lose a fragment, and the prompt its cached prefix, every time. A fragment
-        that is needed now is never dropped for that.
+        that is needed now is never dropped for that. `growth` are the tokens that a conversation will take until its
+        window steps again, which is when the layer is selected anew: what is new and not needed leaves them free.
         """
         pieces, available = self._pieces, self._available
         total = sum([piece.tokens for piece in pieces])
-        if total <= available or not pieces:
+        calm = available - growth - spare  # within it nothing has to go before the window steps again
+        if total <= (calm if growth else available) or not pieces:
             self.tokens = total + self._heading if pieces else 0
             return
-        kept, dropped = _choose(pieces, available, available)
-        if dropped and spare:
-            known = {*before.retrieved, *before.late}
-            if reselect or any(pieces[index].fragment.source in known for _, index in dropped):
-                self._fitting = kept
-                kept, dropped = _choose(pieces, available, available - spare)
-                selection.retrieved_crowded = True
+        known = {*before.retrieved, *before.late}
+        stays = frozenset[str]() if reselect else known
+        kept, dropped = _choose(pieces, available, calm if growth else available, stays)
+        is_crowded = reselect or any(pieces[index].fragment.source in known for _, index in dropped)
+        if dropped and spare and is_crowded:
+            self._fitting = kept
+            kept, dropped = _choose(pieces, available, calm)
+            selection.retrieved_crowded = True
         self._kept, self._dropped = kept, dropped
         self.tokens = sum([pieces[index].tokens for _, index in kept]) + self._heading if kept else 0
 
@@ -123,10 +126,12 @@ class RetrievedFit:
         )
 
 
-def _choose(pieces: Sequence[MeasuredFragment], available: int, unneeded: int) -> tuple[_Ranked, _Ranked]:
+def _choose(
+    pieces: Sequence[MeasuredFragment], available: int, unneeded: int, stays: Set[str] = frozenset()
+) -> tuple[_Ranked, _Ranked]:
     """Choose whole fragments, the highest score first; one that is too large is passed over.
 
-    `available` tokens are for fragments that are needed now, `unneeded` for the others.
+    `available` tokens are for fragments that are needed now or stay, `unneeded` for the others.
     """
     spent = 0
     kept: _Ranked = []
@@ -134,7 +139,8 @@ def _choose(pieces: Sequence[MeasuredFragment], available: int, unneeded: int) -
     scores = [piece.fragment.score for piece in pieces]
     for rank, index in enumerate(sorted(range(len(pieces)), key=scores.__getitem__, reverse=True)):
         total = spent + pieces[index].tokens
-        if total <= unneeded or (total <= available and scores[index] >= NEEDED):
+        is_sure = scores[index] >= NEEDED or pieces[index].fragment.source in stays
+        if total <= unneeded or (total <= available and is_sure):
             spent = total
             kept.append((rank, index))
         else:

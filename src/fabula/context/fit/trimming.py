@@ -124,7 +124,7 @@ def fit(
     spare = 0 if before.is_empty else int(budget.layer_tokens * recipe.spare_ratio)
     heading = 0 if longest.tokens else headings
     chosen = RetrievedFit(retrieved, left - heading, available - heading, heading)
-    chosen.choose(spare, before, selection, reselect=reselect)
+    chosen.choose(spare, before, selection, growth=history.growth, reselect=reselect)
     left -= chosen.tokens
     fit_window(candidates, window + left, minimum, recipe, before, measure, selection, same_place=same_place)
     unused = window + left - (selection.window_cut.tokens if selection.window_cut is not None else 0)

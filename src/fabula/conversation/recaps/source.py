@@ -32,7 +32,7 @@ from fabula.conversation.recaps.snapshot import (
 )
 from fabula.core.fragment import Fragment, Layer, Placement, Tier, Visibility
 from fabula.core.messages import message
-from fabula.core.relevance import PASSAGE, score_in_range
+from fabula.core.relevance import EARLIER_MESSAGE, PASSAGE, score_in_range
 from fabula.core.story import Position, Timeline
 from fabula.core.view import View
 
@@ -78,10 +78,20 @@ def offer_recaps(source_request: SourceRequest, view: View) -> Iterator[Fragment
         for one in _choose_recaps(recaps, first_shown, options, [is_known(one.fragment) for one in recaps]):
             yield place_for_listeners(one.fragment, attendance)
         covered = frozenset[int]().union(*(one.heard for one in recaps if is_known(one.fragment)))
+<<<<<<< HEAD
         yield from _offer_earlier(known, path, first_shown, covered, source_request, view)
+=======
+        earlier = (
+            make_earlier_fragment(view.project, said, people, attendance.find_knowers(said))
+            for said in reversed(path)
+            if said.final and (said.number or 0) < first_shown and said.number not in covered
+        )
+        is_classic = options.relevant_history == "classic"
+        yield from _offer_latest(filter(is_known, earlier), attendance, PASSAGE if is_classic else EARLIER_MESSAGE)
+>>>>>>> wip-week
     if options.relevant_history == "classic":
         quoted = _quote_others(known, source_request, view)
-        yield from _offer_latest(filter(is_known, reversed(quoted)), attendance)
+        yield from _offer_latest(filter(is_known, reversed(quoted)), attendance, PASSAGE)
 
 
 def find_first_shown(source_request: SourceRequest, view: View, path: Sequence[Message]) -> int:
@@ -179,6 +189,7 @@ def _choose_recaps(
     return chosen[::-1]
 
 
+<<<<<<< HEAD
 def _offer_earlier(
     known: ConversationRecaps,
     path: Sequence[Message],
@@ -222,6 +233,15 @@ def _offer_latest(newest_first: Iterable[Fragment], attendance: Attendance) -> I
     latest = list(islice(newest_first, MAX_EARLIER))
     for age, fragment in reversed(list(enumerate(latest))):
         yield place_for_listeners(replace(fragment, score=_score_by_age(age)), attendance)
+=======
+def _offer_latest(
+    newest_first: Iterable[Fragment], attendance: Attendance, scores: tuple[float, float]
+) -> Iterator[Fragment]:
+    """Offer the latest messages, oldest first; the latest matter most."""
+    latest = list(islice(newest_first, MAX_EARLIER))
+    for age, fragment in reversed(list(enumerate(latest))):
+        yield place_for_listeners(replace(fragment, score=score_in_range(scores, 1 - age / MAX_EARLIER)), attendance)
+>>>>>>> wip-week
 
 
 def _quote_others(known: ConversationRecaps, source_request: SourceRequest, view: View) -> list[Fragment]:

@@ -129,6 +129,8 @@ class ChatPrompts:
             input_name=pinned.label if said is not None else "",
             exclude=pinned.later,
         )
+        if said is not None and said.audience is not None:
+            request = replace(request, input_known_to=tuple(sorted(listeners or ())))
         others = [chat.people.by_id.get(one) for one in sorted(chat.attendance.participants - {speaker.id})]
         return ReplyTask(
             speaker=speaker,
