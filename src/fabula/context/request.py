@@ -68,7 +68,8 @@ class Request(Struct, frozen=True, kw_only=True):
     recipe: str = ""  # empty: the recipe of the skill, else the novel recipe
     preset: Preset | None = None
     selection: tuple[int, int] | None = None
-    conversation_id: str = ""
+    conversation_id: str = ""  # empty: what was asked for in the document before, if a writer asks
+    with_history: bool = True  # whether the prompt shows the conversation
     mode: str = ""  # of the conversation; conditions of a preset may depend on it
     speaker_id: str = ""  # the participant who speaks next
     speaker_name: str = ""

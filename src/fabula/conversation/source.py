@@ -12,6 +12,7 @@ from fabula.context.gate import judge_visibility
 from fabula.context.gather import FunctionSource
 from fabula.context.recipes import NOVEL
 from fabula.context.request import Request, SourceRequest
+from fabula.conversation.documents import limit_to_document
 from fabula.conversation.model import Conversations, Message
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.messages import message
@@ -25,9 +26,9 @@ def offer_history(source_request: SourceRequest, view: View) -> Iterable[Fragmen
     Messages that the gate will stop do not count, so that a speaker who heard little gets as much of it as fits.
     """
     request, conversations = source_request.request, view.snapshot(Conversations)
-    if conversations is None or not request.conversation_id:
+    if conversations is None or not request.conversation_id or not request.with_history:
         return ()
-    messages = conversations.fragments.get(request.conversation_id, ())
+    messages = limit_to_document(request, view, conversations.fragments.get(request.conversation_id, ()))
     if messages and is_recorded(request, conversations.messages.get(request.conversation_id, ())):
         messages = messages[:-1]
     cap = source_request.history_window.max_tokens

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fabula.conversation import edits, history
 from fabula.conversation.cards import CardTexts
+from fabula.conversation.documents import get_document_id
 from fabula.conversation.edits import ConversationRecord, MessageEvent
 from fabula.conversation.history import FoundMessage, HistoryPage, ParticipantMatch
 from fabula.conversation.model import Message, MessageKind
@@ -24,7 +26,7 @@ from fabula.settings.values import read_values
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.macros import MacroExpander, MacroValues
 from fabula.workspace.cards import read_card
-from fabula.workspace.names import find_conversation, find_participant
+from fabula.workspace.names import find_conversation, find_participant, load_chapter_titles
 from fabula.workspace.participants import PLAYER
 from fabula.workspace.verbs import ProjectVerbs, label_change, label_removal
 
@@ -74,19 +76,27 @@ class ConversationVerbs(ProjectVerbs):
             else:
                 found = edits.list_conversations(reading, limit=limit)
             people = load_participants(reading)
-            return [ConversationDetails(one, load_attendance(reading, one.id), people) for one in found]
+            return [
+                ConversationDetails(one, load_attendance(reading, one.id), people)
+                for one in _name_by_chapters(reading, found)
+            ]
 
     def get(self, conversation: str) -> ConversationDetails:
         """Return one conversation, by its id or title."""
         with self._read() as reading:
             ident = find_conversation(None, reading, conversation)
-            record = edits.get_conversation(reading, ident)
+            record = _name_by_chapters(reading, [edits.get_conversation(reading, ident)])[0]
             return ConversationDetails(record, load_attendance(reading, ident), load_participants(reading))
 
     def rename(self, conversation: str, title: str, *, expected_version: int | None = None) -> int:
         """Give a conversation another title; return its new version."""
         with self._write(label_change(message("conversation"), conversation)) as tx:
             ident = find_conversation(None, tx, conversation)
+            if get_document_id(ident):
+                raise FabulaError(
+                    Code.REQUEST_INVALID,
+                    message("This conversation has the title of its chapter. Rename the chapter. Nothing was changed."),
+                )
             return edits.update_conversation(tx, ident, {"title": title.strip()}, expected=expected_version)
 
     def delete(self, conversation: str) -> None:
@@ -202,6 +212,12 @@ class ConversationVerbs(ProjectVerbs):
         with self._read() as reading:
             ident = None if conversation is None else find_conversation(None, reading, conversation)
             return history.search_messages(reading, text, conversation_id=ident, limit=limit)
+
+
+def _name_by_chapters(reading: ReadTransaction, found: Sequence[ConversationRecord]) -> list[ConversationRecord]:
+    """Return conversations, those of chapters with the chapters' titles."""
+    titles = load_chapter_titles(reading, (one.id for one in found))
+    return [replace(one, title=titles[one.id]) if one.id in titles else one for one in found]
 
 
 def _greet(tx: WriteTransaction, view: View, conversation_id: str, host: Participant, ids: Sequence[str]) -> None:

@@ -47,6 +47,7 @@ class AssembleRequest(Schema):
     preset: Preset | None = None
     selection: tuple[int, int] | None = None
     conversation_id: str = ""
+    with_history: bool = True
     mode: str = ""
     speaker_id: str = ""
     include: tuple[str, ...] = ()
