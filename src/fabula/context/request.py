@@ -116,6 +116,7 @@ class HistoryWindow(Struct, frozen=True):
     max_messages: int | None = None
     max_characters: int | None = None
     first_shown: str | None = None  # the source of the oldest message shown; empty where none is
+    step_kinds: tuple[str, ...] = ()  # of messages that are not final and are shown too
 
 
 class SourceRequest(Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fabula.conversation.documents import get_document_id
 from fabula.conversation.model import MessageKind
 from fabula.conversation.tables import conversations, messages
 from fabula.jobs.queue import enqueue, is_valid_key
@@ -19,7 +20,7 @@ from fabula.store.transaction import ReadTransaction, WriteTransaction
 RECAP_JOB = "recap"
 _PAUSE = 10.0  # seconds without another reply
 _MAX_DELAY = 60.0
-_COUNTERS = ("leaf_id", "rounds", "recap_due", "said", "said_due", "tokens", "tokens_due")
+_COUNTERS = ("mode", "leaf_id", "rounds", "recap_due", "said", "said_due", "tokens", "tokens_due")
 
 
 def connect(store: Store) -> None:
@@ -38,6 +39,8 @@ def queue_rebuild(tx: WriteTransaction, conversation_id: str) -> str:
 def _enqueue_jobs(tx: WriteTransaction, changed: Sequence[str]) -> None:
     for conversation in changed:
         key = f"{RECAP_JOB}:{conversation}"
+        if get_document_id(conversation):
+            continue  # a writer's requests in a chapter are told as they are, and never summarised
         if _is_due(tx, conversation) and is_valid_key(key):
             enqueue(tx, RECAP_JOB, key, {"conversation": conversation}, due_in=_PAUSE, max_delay=_MAX_DELAY)
 
@@ -55,7 +58,7 @@ def _is_due(reading: ReadTransaction, conversation_id: str) -> bool:
     newest = reading.rows(messages, messages.c.id == rows[0].leaf_id, only=("kind", "final"))
     if not newest or newest[0].kind != MessageKind.REPLY.value or not newest[0].final:
         return False
-    rules, _ = read_recap_rules(reading)
+    rules, _ = read_recap_rules(reading, counters.mode)
     return rules.enabled and (
         (over_rounds and counters.rounds >= rules.rounds_per_summary)
         or (over_messages and counters.said > rules.max_messages)
