@@ -48,9 +48,9 @@ class RequestOptions:
     eyes: Annotated[str | None, Option("--eyes", help="Who is looking: author, reader or character.")] = None
     character: Annotated[str | None, Option("--character", help="Through whose eyes, by any name.")] = None
     conversation: Annotated[str, Option("--conversation", help="The conversation to follow on from.")] = ""
-    no_history: Annotated[
-        bool, Option("--no-history", help="Without what you asked for in this chapter before.")
-    ] = False
+    no_history: Annotated[bool, Option("--no-history", help="Without what you asked for in this chapter before.")] = (
+        False
+    )
     include: Annotated[list[str] | None, Option("--include", help="Bring in an entry, by any name.")] = None
     exclude: Annotated[list[str] | None, Option("--exclude", help="Leave out an entry, a chapter or a rule.")] = None
     late: Annotated[bool | None, Option("--late/--no-late", help="Put newly found entries after the text.")] = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,10 +20,13 @@ from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.tables import conversations, messages
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
+from fabula.core.ids import parse_timestamp
 from fabula.core.messages import message, plural
 from fabula.core.view import View
 from fabula.settings.values import read_values
+from fabula.store import undo
 from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.store.undo import UndoStep
 from fabula.text.macros import MacroExpander, MacroValues
 from fabula.workspace.cards import read_card
 from fabula.workspace.names import find_conversation, find_participant, load_chapter_titles
@@ -31,6 +34,8 @@ from fabula.workspace.participants import PLAYER
 from fabula.workspace.verbs import ProjectVerbs, label_change, label_removal
 
 PAGE_SIZE = "History.HistoryPageSize"
+UNDO_TIME = timedelta(seconds=10)  # in which a deletion can be undone by `undo_delete`
+_DELETED = (message("message"), message("conversation"))
 LAST = "last"  # the newest message of the active path
 
 
@@ -40,6 +45,14 @@ class ConversationDetails(Struct, frozen=True):
     record: ConversationRecord
     attendance: Attendance
     participants: Participants
+
+
+class ConversationPage(Struct, frozen=True):
+    """A page of conversations, its number from 1, and whether another one follows."""
+
+    conversations: tuple[ConversationDetails, ...]
+    page: int
+    has_more: bool
 
 
 class ConversationVerbs(ProjectVerbs):
@@ -70,16 +83,23 @@ class ConversationVerbs(ProjectVerbs):
         """List conversations, the latest first: all, or those in which these take part."""
         view = self._view
         with self._read() as reading:
-            if participants:
-                ids = [find_participant(view, reading, name) for name in participants]
-                found = history.find_conversations(reading, ids, match, limit=limit)
-            else:
-                found = edits.list_conversations(reading, limit=limit)
-            people = load_participants(reading)
-            return [
-                ConversationDetails(one, load_attendance(reading, one.id), people)
-                for one in _name_by_chapters(reading, found)
-            ]
+            return _find(reading, view, participants, match, limit)
+
+    def list_page(
+        self,
+        participants: Sequence[str] = (),
+        *,
+        match: ParticipantMatch = "subset",
+        page: int = 1,
+        limit: int | None = None,
+    ) -> ConversationPage:
+        """List a page of conversations, the latest first; a page has as many as one of messages, or `limit`."""
+        view = self._view
+        with self._read() as reading:
+            size = limit or int(read_values(reading, (PAGE_SIZE,))[PAGE_SIZE])
+            offset = (max(page, 1) - 1) * size
+            found = _find(reading, view, participants, match, size + 1, offset)
+            return ConversationPage(tuple(found[:size]), max(page, 1), len(found) > size)
 
     def get(self, conversation: str) -> ConversationDetails:
         """Return one conversation, by its id or title."""
@@ -207,11 +227,53 @@ class ConversationVerbs(ProjectVerbs):
             ident = find_message(tx, conversation, message_name)
             return history.delete_message(tx, ident, expected=expected_version)
 
+    def undo_delete(self) -> UndoStep:
+        """Bring back the message or conversation that was deleted last, within 10 seconds.
+
+        Later, or after another change, `changes.undo` takes back changes one by one.
+        """
+        with self._write() as tx:
+            step = undo.find_undo(tx)
+            is_deletion = step.label in [label_removal(what, step.label.values.get("name", "")) for what in _DELETED]
+            age = datetime.now(UTC) - (parse_timestamp(step.made) or datetime.min.replace(tzinfo=UTC))
+            if not is_deletion or age > UNDO_TIME:
+                raise FabulaError(
+                    Code.STORE_CONFLICT,
+                    message(
+                        "Nothing was deleted in the last {count} seconds. The last change was: {label}. "
+                        "Take it back with: fabula undo",
+                        count=int(UNDO_TIME.total_seconds()),
+                        label=step.label,
+                    ),
+                )
+            return undo.undo(tx)
+
     def search(self, text: str, *, conversation: str | None = None, limit: int = 20) -> list[FoundMessage]:
         """Find messages that contain a text, the newest first."""
         with self._read() as reading:
             ident = None if conversation is None else find_conversation(None, reading, conversation)
             return history.search_messages(reading, text, conversation_id=ident, limit=limit)
+
+
+def _find(
+    reading: ReadTransaction,
+    view: View,
+    participants: Sequence[str],
+    match: ParticipantMatch,
+    limit: int | None,
+    offset: int = 0,
+) -> list[ConversationDetails]:
+    """Find conversations, the latest first, from the one at an offset on."""
+    if participants:
+        ids = [find_participant(view, reading, name) for name in participants]
+        last = None if limit is None else offset + limit
+        found = history.find_conversations(reading, ids, match, limit=last)[offset:]
+    else:
+        found = edits.list_conversations(reading, limit=limit, offset=offset)
+    people = load_participants(reading)
+    return [
+        ConversationDetails(one, load_attendance(reading, one.id), people) for one in _name_by_chapters(reading, found)
+    ]
 
 
 def _name_by_chapters(reading: ReadTransaction, found: Sequence[ConversationRecord]) -> list[ConversationRecord]:

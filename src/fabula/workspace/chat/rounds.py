@@ -91,7 +91,7 @@ def store_state(tx: WriteTransaction, chat: ChatState) -> None:
     stored = {**chat.state, ROUND: msgspec.to_builtins(chat.round)}
     if chat.other_states:
         stored[OTHERS] = dict(chat.other_states)
-    values = {"mode_state": stored, "mode": chat.mode}
+    values: dict[str, Any] = {"mode_state": stored, "mode": chat.mode}
     if chat.mode != chat.record.mode:  # in another mode, other rounds are due
         values |= edits.NOTHING_DUE
     tx.update_rows(conversations, values, conversations.c.id == chat.record.id)
