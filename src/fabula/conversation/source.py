@@ -22,7 +22,6 @@ from fabula.core.messages import message
 from fabula.core.view import View
 from fabula.text.offsets import normalise
 
-
 _STEP_NAMES = {
     MessageKind.PLAN: message("Plan"),
     MessageKind.ACTION: message("Action"),

@@ -78,7 +78,7 @@ def load_mode(name: str) -> Mode:
 
 @cache
 def load_policy(name: str) -> ContextPolicy:
-    """Load the context policy of a mode; that of any mode where it cannot be loaded, or belongs to one process alone."""
+    """Load the context policy of a mode; the default one where it cannot be loaded, or belongs to one process alone."""
     try:
         return load_mode(name).policy
     except FabulaError:
