@@ -14,6 +14,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Perspective
 from fabula.llm.provider_config import ProviderConfig
 from fabula.llm.providers import make_provider
+from fabula.llm.providers.clipboard import ClipboardProvider
 from fabula.llm.runs import GenerationRun
 from fabula.manuscript import documents as document_service
 from fabula.workspace.conversations import ConversationVerbs
@@ -129,7 +130,23 @@ def test_another_try_answers_the_same_instruction(sample: StoredSample) -> None:
     assert [one.content for one in talk(sample).list_siblings(OWN, "last")] == ["Violet rain.", "Violet snow."]
 
 
-def test_a_pasted_answer_is_recorded_when_it_is_accepted(sample: StoredSample) -> None:
+def test_a_pasted_answer_is_recorded_when_it_is_accepted(sample: StoredSample, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.llm.providers.clipboard.copy_text", lambda _: False)
+
+    async def hand_over() -> None:
+        request = sample.handle.request(document_id=CHAPTER, additional_input="Violet.", window=8192)
+        assert [step async for step in Writer(sample.handle, ClipboardProvider()).write(request)]
+
+    asyncio.run(hand_over())
+    assert OWN not in [one.record.id for one in talk(sample).list_all()]
+    sample.handle.runs.accept("last", text="Violet drizzle.")
+    assert path(sample) == ["Violet.", "Violet drizzle."]
+    sample.handle.changes.undo()
+    assert path(sample) == ["Violet.", "Violet drizzle."]
+    assert prompt(sample).count("Violet drizzle.") == 1
+
+
+def test_an_answer_that_was_edited_is_shown_as_it_went_in(sample: StoredSample) -> None:
     run = ask(sample, "Violet.", "Violet rain.")
     sample.handle.runs.accept(run, text="Violet drizzle.")
     assert path(sample) == ["Violet.", "Violet rain."]

@@ -1,4 +1,4 @@
-"""The conversation source: offers the latest messages of the active path, which `context/fit` then cuts (cnv-2).
+"""The conversation source: offers the latest messages of the active path, which `context/fit` then cuts (cnv-2, cnv-3).
 
 The input is part of the prompt once: where it is recorded already, as the newest message, it is left out of the
 history. A prompt for a participant ends with whose turn it is.

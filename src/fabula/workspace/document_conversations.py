@@ -87,7 +87,7 @@ def accept_answer(tx: WriteTransaction, view: View, run: GenerationRun, text: st
     """Put an accepted answer on the active path; of one that went into the text, prompts show beginning and end."""
     language = view.project.language
     with unrecorded(tx):  # undoing the acceptance leaves the conversation as it went on
-        if tx.row(messages, id=run.id) is None:
+        if tx.row(messages, id=run.id) is None and not run.answer.strip():
             _record_pasted(tx, view, run, text)
         reply = tx.row(messages, id=run.id)
         if reply is None:
