@@ -280,7 +280,12 @@ def test_another_change_is_not_taken_back_as_a_deletion(party: ProjectHandle) ->
 def test_conversations_are_listed_page_by_page(party: ProjectHandle) -> None:
     for number in range(6):
         party.conversations.start(("Ann", "Bo"), title=f"Talk {number}")
-    for participants, match in (((), "subset"), (("Ann",), "subset"), (("Ann", "Mara"), "intersection")):
+    cases: list[tuple[tuple[str, ...], ParticipantMatch]] = [
+        ((), "subset"),
+        (("Ann",), "subset"),
+        (("Ann", "Mara"), "intersection"),
+    ]
+    for participants, match in cases:
         expected = [one.record.id for one in party.conversations.list_all(participants, match=match)]
         seen, page = list[str](), 1
         while True:
