@@ -41,14 +41,9 @@ bench: $(READY) $(BENCH_READY) $(PEERS)  ## every benchmark; DATA=folder for rea
 	$(BIN)/python -m benchmarks.history
 	$(BIN)/python -m benchmarks.embed
 
-<<<<<<< HEAD
-soak: $(READY)  ## long runs with large counts: 8,000 prompts and 2,000 conversations with planted words, memory over 20 minutes
+soak: $(READY)  ## long runs with large counts: planted words in 8,000 prompts and 2,000 conversations, a week of chat, memory
 	FABULA_CANARIES=8000 FABULA_TALKS=2000 $(BIN)/python -m pytest -s tests/test_canaries.py
-=======
-soak: $(READY)  ## long runs with large counts: 8,000 prompts with planted words, a week of chat, memory over 20 minutes
-	FABULA_CANARIES=8000 $(BIN)/python -m pytest -s tests/test_canaries.py
 	$(BIN)/python -m benchmarks.week
->>>>>>> wip-week
 	$(BIN)/python -m benchmarks.soak --minutes 20 $(BENCH_DATA)
 
 wheel: $(READY)  ## a wheel in dist/, for pip or pipx

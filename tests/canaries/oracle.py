@@ -225,6 +225,8 @@ class PlantedStore(Struct, kw_only=True):
                 return bool(scene.conversation)
             case "condition":
                 return one.conversation == scene.conversation and self._has_heard(scene, one, eyes)
+            case "asked":
+                return self._may_hold_asked(scene, one, eyes)
         return True
 
     def must_hold(self, scene: Scene, one: Canary) -> bool:
@@ -244,6 +246,8 @@ class PlantedStore(Struct, kw_only=True):
                 return is_shown and "skill" in scene.sources and one.chapter == scene.document
             case "message" | "condition":
                 return one.conversation == scene.conversation
+            case "asked":
+                return self._is_writer_in(scene, one.chapter) and "conversation" in scene.sources
             case "linked":
                 return bool(scene.document) and self._cursor(scene) > 100 and not scene.speaker
             case "entry" | "manual" | "name":
@@ -319,6 +323,18 @@ class PlantedStore(Struct, kw_only=True):
         if one.kind == "beat" or not is_known or scene.document == one.chapter:
             return False
         return self.has_reached(Place(scene.book, one.chapter), scene)
+
+    def _is_writer_in(self, scene: Scene, chapter: str) -> bool:
+        """Whether a writer asks in a chapter, and follows on from what was asked for there before."""
+        is_own = scene.conversation in ("", f"document:{chapter}")
+        return scene.document == chapter and not scene.speaker and is_own
+
+    def _may_hold_asked(self, scene: Scene, one: Canary, eyes: frozenset[str] | None) -> bool:
+        if eyes is None or self._is_writer_in(scene, one.chapter):
+            return True
+        end = Place(scene.book, one.chapter, len(self.stories[scene.book].chapters[one.chapter].text))
+        is_named = scene.conversation == f"document:{one.chapter}"
+        return is_named and self.holds(Limit(since=end, chapter=one.chapter), scene, eyes)
 
     def _is_excluded(self, scene: Scene, one: Canary) -> bool:
         """Whether the request excludes an entry, or the chapter does and the request does not include it."""

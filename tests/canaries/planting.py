@@ -455,7 +455,15 @@ class Planter:
         # A branch that was left.
         self._say(tx, "own", "left", "", f"The harbour: {self.word('never', book=book)}.", None)
         conversation.select_branch(tx, "own", "own-3")
-        story.conversations = ("talk-0", "talk-1", "own")
+        for ident in story.chapters:  # what the writer asked for in each chapter, and the answer
+            where = f"document:{ident}"
+            conversation.start_conversation(tx, where)
+            roles: tuple[Role, ...] = ("user", "assistant")
+            for role in roles:
+                sources = frozenset({"conversation", "talks"})
+                word = self.word("asked", book=book, chapter=ident, sources=sources, is_sure=True)
+                self._say(tx, where, f"{role}-{ident}", "", f"The harbour plan is {word}.", None, role)
+        story.conversations = ("talk-0", "talk-1", "own", "document:ch-3")
 
     def _say(
         self,

@@ -414,3 +414,19 @@ def test_a_picture_goes_along_and_a_text_is_quoted(room: Room, model_server: Mod
     refused = room.run("write", "Coast", *at(model_server), "--attach", "key", code=2)
     assert "LLM_ATTACHMENT_INVALID" in refused
     assert len(model_server.exchanges) == 1
+
+
+def test_what_was_asked_for_in_a_chapter_is_listed_shown_and_followed_on_from(
+    room: Room, model_server: ModelServer
+) -> None:
+    model_server.script = openai_answer("Violet rain fell.")
+    room.run("write", "Coast", *at(model_server), "--document", "The Weight", "--input", "A storm in violet.")
+    assert "The Weight" in room.run("history", "list", "Coast")
+    shown = room.run("history", "show", "Coast", "The Weight")
+    assert "1. you: A storm in violet." in shown
+    assert "2. model: Violet rain fell." in shown
+    assert "message 2 in the conversation of The Weight" in room.run("runs", "Coast", "last")
+    room.run("write", "Coast", *at(model_server), "--document", "The Weight", "--input", "Go on in that direction.")
+    assert "A storm in violet." in model_server.exchanges[-1].body.decode()
+    room.run("write", "Coast", *at(model_server), "--document", "The Weight", "--no-history")
+    assert "A storm in violet." not in model_server.exchanges[-1].body.decode()

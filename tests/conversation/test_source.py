@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from fabula.context.engine import Engine
+from fabula.context.recipes import CHAT, RECIPES
 from fabula.context.request import Request
 from fabula.context.trace import Reason
-from fabula.conversation.model import Conversations, Message
+from fabula.conversation.model import Conversations, Message, MessageKind
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.relevance import NEEDED
 from fabula.workspace.sources import all_sources
@@ -104,3 +107,28 @@ def test_a_long_conversation_leaves_room_for_needed_lore_in_its_first_prompt() -
     result = Engine(all_sources()).assemble(request, view, fragments=lore)
     assert len(sources(result, "codex:")) == 3
     assert sources(result, "history:")
+
+
+def test_steps_on_the_way_to_a_reply_are_shown_with_their_kind_where_a_recipe_wants_them() -> None:
+    talk = [
+        Message(id="q", role="user", content="Where is the lamp?"),
+        Message(id="p", role="assistant", content="Look in the well.", kind=MessageKind.PLAN, final=False),
+        Message(id="o", role="assistant", content="It is dry.", kind=MessageKind.OBSERVATION, final=False),
+        Message(id="f", role="assistant", content="A broken reply.", final=False),
+        Message(id="r", role="assistant", content="Not in the well."),
+    ]
+    fabula = story(chapter(1, "One."), talk=talk)
+    assert sources(ask(fabula, conversation_id="desk", recipe="chat"), "history:") == ["history:q", "history:r"]
+    agent = replace(CHAT, name="agent", step_kinds=("plan", "observation", "reply"))
+    engine = Engine(all_sources(), recipes={**RECIPES, agent.name: agent})
+    request = Request(project_id=fabula.id, conversation_id="desk", recipe="agent", skill_id="chat")
+    result = engine.assemble(request, fabula.view_with("desk"))
+    assert sources(result, "history:") == ["history:q", "history:p", "history:o", "history:r"]
+    assert "[Plan] Look in the well." in result.prompt
+    assert "[Observation] It is dry." in result.prompt
+    repeated = engine.assemble(
+        replace(request, additional_input="Where is the lamp?"),
+        story(chapter(1, "One."), talk=talk[:3]).view_with("desk"),
+    )
+    assert repeated.prompt.count("Where is the lamp?") == 1
+    assert "[Plan] Look in the well." in repeated.prompt

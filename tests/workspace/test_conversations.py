@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from random import Random
 from typing import get_args
 
@@ -256,3 +257,52 @@ def test_recording_and_paging_build_no_view(party: ProjectHandle, monkeypatch: p
     monkeypatch.setattr(ProjectViews, "view", refuse_view)
     assert say(party, "Ann", "one")
     assert len(party.conversations.read_page("Pier").messages) == 1
+
+
+def test_a_deletion_is_undone_by_one_verb_for_ten_seconds(
+    party: ProjectHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        say(party, "Ann", f"word {number}")
+    party.conversations.correct("Pier", "1", "WORD 0")
+    party.conversations.delete_message("Pier", "2")
+    assert read(party) == ["WORD 0", "word 2"]
+    party.conversations.undo_delete()
+    assert read(party) == ["WORD 0", "word 1", "word 2"]
+    party.changes.undo()
+    assert read(party)[0] == "word 0", "the change before it can still be taken back"
+    party.conversations.delete("Pier")
+    assert not party.conversations.list_all()
+    party.conversations.undo_delete()
+    assert read(party) == ["word 0", "word 1", "word 2"]
+    party.conversations.delete_message("Pier", "2")
+    monkeypatch.setattr("fabula.workspace.conversations.UNDO_TIME", timedelta(seconds=-1))
+    refuse(party, Code.STORE_CONFLICT, party.conversations.undo_delete)
+    party.changes.undo()
+    assert read(party) == ["word 0", "word 1", "word 2"]
+
+
+def test_another_change_is_not_taken_back_as_a_deletion(party: ProjectHandle) -> None:
+    say(party, "Ann", "word")
+    party.conversations.correct("Pier", "1", "other")
+    refuse(party, Code.STORE_CONFLICT, party.conversations.undo_delete)
+
+
+def test_conversations_are_listed_page_by_page(party: ProjectHandle) -> None:
+    for number in range(6):
+        party.conversations.start(("Ann", "Bo"), title=f"Talk {number}")
+    cases: list[tuple[tuple[str, ...], ParticipantMatch]] = [
+        ((), "subset"),
+        (("Ann",), "subset"),
+        (("Ann", "Mara"), "intersection"),
+    ]
+    for participants, match in cases:
+        expected = [one.record.id for one in party.conversations.list_all(participants, match=match)]
+        seen, page = list[str](), 1
+        while True:
+            found = party.conversations.list_page(participants, match=match, page=page, limit=3)
+            seen += [one.record.id for one in found.conversations]
+            if not found.has_more:
+                break
+            page += 1
+        assert (seen, page) == (expected, 3)

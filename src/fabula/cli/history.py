@@ -45,6 +45,8 @@ def list_conversations(
     participants: WITH = None,
     only: Annotated[bool, Option("--only", help="With --with: these and nobody else.")] = False,
     any_of: Annotated[bool, Option("--any", help="With --with: any of these.")] = False,
+    page: Annotated[int, Option("--page", min=1, help="Which page of the list to show.")] = 1,
+    limit: Annotated[int | None, Option("--limit", min=1, help="How many conversations a page has.")] = None,
     with_ids: IDS = False,
     store: STORE = None,
     as_json: JSON = False,
@@ -57,7 +59,7 @@ def list_conversations(
 
     with open_project(project, store) as opened:
         match: ParticipantMatch = "exact" if only else "intersection" if any_of else "subset"
-        found = opened.conversations.list_all(participants or (), match=match)
+        found = opened.conversations.list_page(participants or (), match=match, page=page, limit=limit)
     columns: list[Column[ConversationDetails]] = [
         Column(message("title"), lambda one: one.record.title or one.record.id, style="bold"),
         Column(message("with"), lambda one: join_names(_name_participants(one))),
@@ -66,8 +68,16 @@ def list_conversations(
     ]
     empty = message("There are no conversations yet. Start one: fabula history start PROJECT --with NAME")
     print_list(
-        found, describe_conversation, columns, empty, as_json, with_ids=with_ids, id_of=lambda one: one.record.id
+        found.conversations,
+        describe_conversation,
+        columns,
+        empty,
+        as_json,
+        with_ids=with_ids,
+        id_of=lambda one: one.record.id,
     )
+    if found.has_more and not as_json:
+        say("There is more: add --page {number}", number=found.page + 1)
 
 
 @commands.command()
@@ -269,7 +279,7 @@ def search(
 
     with open_project(project, store) as opened:
         found = opened.conversations.search(text, conversation=conversation, limit=limit)
-        every = {one.record.id: one for one in opened.conversations.list_all()}
+        every = {ident: opened.conversations.get(ident) for ident in {one.conversation_id for one in found}}
     columns: list[Column[FoundMessage]] = [
         Column(message("conversation"), lambda one: every[one.conversation_id].record.title or one.conversation_id),
         Column(message("message"), lambda one: (one.message.number or 0) + 1, right=True),

@@ -52,6 +52,9 @@ class RequestOptions:
     character: Annotated[str | None, Option("--character", help="Through whose eyes, by any name.")] = None
     conversation: Annotated[str, Option("--conversation", help="The conversation to follow on from.")] = ""
     speaker: Annotated[str, Option("--speaker", help="Who speaks next in the conversation, by any name.")] = ""
+    no_history: Annotated[bool, Option("--no-history", help="Without what you asked for in this chapter before.")] = (
+        False
+    )
     include: Annotated[list[str] | None, Option("--include", help="Bring in an entry, by any name.")] = None
     exclude: Annotated[list[str] | None, Option("--exclude", help="Leave out an entry, a chapter or a rule.")] = None
     late: Annotated[bool | None, Option("--late/--no-late", help="Put newly found entries after the text.")] = None
@@ -83,6 +86,7 @@ def make_request(project: ProjectHandle, options: RequestOptions) -> Request:
         character=options.character,
         conversation_id=options.conversation,
         speaker_id=options.speaker,
+        with_history=not options.no_history,
         include=options.include or (),
         exclude=options.exclude or (),
         late_joiners=options.late,

@@ -66,6 +66,8 @@ def list_runs(
             return
         rule_numbers = opened.constraints.number_all()
         found = opened.runs.list_runs(limit=limit) if run is None else [opened.runs.find(run)]
+        recorded = opened.runs.find_recorded(found[0].id) if run is not None else None
+        title = opened.conversations.get(found[0].conversation_id).record.title if recorded is not None else ""
     from fabula.workspace.schemas.runs import describe_run
 
     empty = message("No runs yet. Write: fabula write {project}", project=quote_name(project))
@@ -73,6 +75,9 @@ def list_runs(
         print_list(found, describe_run, columns, empty, as_json, with_ids=with_ids)
         return
     print_table(found, columns)
+    if recorded is not None:
+        number = (recorded.number or 0) + 1
+        say("It is message {number} in the conversation of {title}: fabula history show", number=number, title=title)
     _print_record(found[0], names, rule_numbers)
 
 

@@ -172,6 +172,7 @@ class Assembly(Struct, kw_only=True):
             recipe.history_messages,
             recipe.history_characters,
             before.history_start if self.same_place else None,
+            recipe.step_kinds,
         )
         first_request = replace(prepared.source_request, history_window=history_window)
         first = self._ask(self.sources.first, first_request, prepared.measure)

@@ -74,7 +74,8 @@ class Request(Struct, frozen=True, kw_only=True):
     recipe: str = ""  # empty: the recipe of the skill, else the novel recipe
     preset: Preset | None = None
     selection: tuple[int, int] | None = None
-    conversation_id: str = ""
+    conversation_id: str = ""  # empty: what was asked for in the document before, if a writer asks
+    with_history: bool = True  # whether the prompt shows the conversation
     mode: str = ""  # of the conversation; conditions of a preset may depend on it
     speaker_id: str = ""  # the participant who speaks next
     speaker_name: str = ""
@@ -126,6 +127,7 @@ class HistoryWindow(Struct, frozen=True):
     max_messages: int | None = None
     max_characters: int | None = None
     first_shown: str | None = None  # the source of the oldest message shown; empty where none is
+    step_kinds: tuple[str, ...] = ()  # of messages that are not final and are shown too
 
 
 class SourceRequest(Struct, frozen=True, kw_only=True):

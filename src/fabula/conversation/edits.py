@@ -201,12 +201,12 @@ def get_conversation(reading: ReadTransaction, conversation_id: str) -> Conversa
 
 
 def list_conversations(
-    reading: ReadTransaction, *, conv_key: str | None = None, limit: int | None = None
+    reading: ReadTransaction, *, conv_key: str | None = None, limit: int | None = None, offset: int = 0
 ) -> list[ConversationRecord]:
     """Return conversations, the latest first: all, or those of exactly the participants of a key."""
     where = () if conv_key is None else (conversations.c.conv_key == conv_key,)
     order = (desc(conversations.c.changed), conversations.c.id)
-    rows = reading.rows(conversations, *where, order=order, limit=limit)
+    rows = reading.rows(conversations, *where, order=order, limit=limit, offset=offset)
     return [read_struct(ConversationRecord, row) for row in rows]
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fabula.conversation.presence import Attendance
 
 MAX_SNAPSHOT_MESSAGES = 1000  # of one conversation, the newest
-CLEANED_TEXT = "cleaned"  # among the extras of a message: its text without the signs of mentions
+CLEANED_TEXT = "cleaned"  # among the extras of a message: its text as prompts show it
 
 
 class MessageKind(StrEnum):
@@ -58,7 +58,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def prompt_text(self) -> str:
-        """The text as prompts show it: without the signs of mentions, unless it was corrected since."""
+        """The text as prompts show it: without the signs of mentions, or shortened, unless it was corrected since."""
         return self.content if self.previous_content is not None else self.extra.get(CLEANED_TEXT, self.content)
 
 

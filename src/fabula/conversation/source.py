@@ -1,4 +1,4 @@
-"""The conversation source: offers the latest messages of the active path, which `context/fit` then cuts (cnv-2).
+"""The conversation source: offers the latest messages of the active path, which `context/fit` then cuts (cnv-2, cnv-3).
 
 The input is part of the prompt once: where it is recorded already, as the newest message, it is left out of the
 history. A prompt for a participant ends with whose turn it is.
@@ -6,17 +6,28 @@ history. A prompt for a participant ends with whose turn it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
 
 from fabula.context.gate import Gate
 from fabula.context.gather import FunctionSource
 from fabula.context.recipes import NOVEL
 from fabula.context.request import Request, SourceRequest
-from fabula.conversation.model import Conversations, Message
+from fabula.conversation.documents import limit_to_document
+from fabula.conversation.model import Conversations, Message, MessageKind, get_kind, make_history_fragments
+from fabula.conversation.presence import Attendance
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.messages import message
 from fabula.core.view import View
 from fabula.text.offsets import normalise
+
+_STEP_NAMES = {
+    MessageKind.PLAN: message("Plan"),
+    MessageKind.ACTION: message("Action"),
+    MessageKind.OBSERVATION: message("Observation"),
+    MessageKind.KNOWLEDGE: message("Knowledge"),
+}
 
 
 def offer_history(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
@@ -25,11 +36,14 @@ def offer_history(source_request: SourceRequest, view: View) -> Iterable[Fragmen
     Messages that the gate will stop do not count, so that a speaker who heard little gets as much of it as fits.
     """
     request, conversations = source_request.request, view.snapshot(Conversations)
-    if conversations is None or not request.conversation_id:
+    if conversations is None or not request.conversation_id or not request.with_history:
         return ()
-    messages = conversations.fragments.get(request.conversation_id, ())
+    messages: Sequence[Fragment] = conversations.fragments.get(request.conversation_id, ())
     if messages and is_recorded(request, conversations.messages.get(request.conversation_id, ())):
         messages = messages[:-1]
+    if source_request.history_window.step_kinds:
+        messages = _add_steps(source_request, conversations, messages)
+    messages = limit_to_document(request, view, messages)
     cap = source_request.history_window.max_tokens
     limit = source_request.available_tokens if cap is None else min(cap, source_request.available_tokens)
     tokens, first = 0, len(messages)
@@ -39,6 +53,24 @@ def offer_history(source_request: SourceRequest, view: View) -> Iterable[Fragmen
         if gate.judge(messages[first]) is None:
             tokens += source_request.tokenizer.count(messages[first].text)
     return messages[first:]
+
+
+def _add_steps(
+    source_request: SourceRequest, conversations: Conversations, history: Iterable[Fragment]
+) -> list[Fragment]:
+    """Return the history with the steps on the way to replies that the recipe wants, each with its kind before it."""
+    request, kinds = source_request.request, source_request.history_window.step_kinds
+    ident, by_source = request.conversation_id, {one.source: one for one in history}
+    attendance, names = conversations.attendances.get(ident, Attendance()), conversations.speaker_names.get(ident)
+    shown: list[Fragment] = []
+    for one in conversations.messages.get(ident, ()):
+        if one.final:
+            shown += filter(None, (by_source.get(f"history:{one.id}"),))
+        elif (kind := get_kind(one)) in kinds and kind in _STEP_NAMES:
+            line = message("[{kind}] {text}", kind=_STEP_NAMES[kind], text=one.prompt_text)
+            step = replace(one, content=line.render(source_request.language), extra={}, final=True)
+            shown += make_history_fragments(request.project_id, (step,), attendance.find_knowers, names)
+    return shown
 
 
 def is_recorded(request: Request, path: Iterable[Message]) -> bool:

@@ -16,6 +16,7 @@ what can be redone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
@@ -152,6 +153,16 @@ class ChangeRecorder:
                     backup = self._backup if table is projects else ""
                     found.append(replace(change, owner=owner, backup=backup))
         return found
+
+
+@contextmanager
+def unrecorded(tx: WriteTransaction) -> Iterator[None]:
+    """Leave what is changed inside out of the step that can be undone; of a row, before its recorded changes."""
+    recorder, tx.recorder = tx.recorder, None
+    try:
+        yield
+    finally:
+        tx.recorder = recorder
 
 
 def stop_recording(tx: WriteTransaction) -> dict[str, ChangeRecorder]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fabula.conversation import edits, history
 from fabula.conversation.cards import CardTexts
+from fabula.conversation.documents import get_document_id
 from fabula.conversation.edits import ConversationRecord, MessageEvent
 from fabula.conversation.history import FoundMessage, HistoryPage, ParticipantMatch
 from fabula.conversation.model import Message, MessageKind, get_kind
@@ -19,18 +21,23 @@ from fabula.conversation.snapshot import load_newest_messages
 from fabula.conversation.tables import conversations, messages
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
+from fabula.core.ids import parse_timestamp
 from fabula.core.messages import message, plural
 from fabula.core.view import View
 from fabula.settings.values import read_values
+from fabula.store import undo
 from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.store.undo import UndoStep
 from fabula.text.macros import MacroExpander, MacroValues
 from fabula.workspace.arguments import PositiveInt
 from fabula.workspace.cards import read_card
-from fabula.workspace.names import find_conversation, find_participant
+from fabula.workspace.names import find_conversation, find_participant, load_chapter_titles
 from fabula.workspace.participants import PLAYER, ensure_participant
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
 
 PAGE_SIZE = "History.HistoryPageSize"
+UNDO_TIME = timedelta(seconds=10)  # in which a deletion can be undone by `undo_delete`
+_DELETED = (message("message"), message("conversation"))
 LAST = "last"  # the newest message of the active path
 
 
@@ -40,6 +47,14 @@ class ConversationDetails(Struct, frozen=True):
     record: ConversationRecord
     attendance: Attendance
     participants: Participants
+
+
+class ConversationPage(Struct, frozen=True):
+    """A page of conversations, its number from 1, and whether another one follows."""
+
+    conversations: tuple[ConversationDetails, ...]
+    page: int
+    has_more: bool
 
 
 class ConversationVerbs(ProjectVerbs):
@@ -70,25 +85,40 @@ class ConversationVerbs(ProjectVerbs):
         """List conversations, the latest first: all, or those in which these take part."""
         view = self._view
         with self._read() as reading:
-            if participants:
-                ids = [find_participant(view, reading, name) for name in participants]
-                found = history.find_conversations(reading, ids, match, limit=limit)
-            else:
-                found = edits.list_conversations(reading, limit=limit)
-            people = load_participants(reading)
-            return [ConversationDetails(one, load_attendance(reading, one.id), people) for one in found]
+            return _find(reading, view, participants, match, limit)
+
+    def list_page(
+        self,
+        participants: Sequence[str] = (),
+        *,
+        match: ParticipantMatch = "subset",
+        page: int = 1,
+        limit: int | None = None,
+    ) -> ConversationPage:
+        """List a page of conversations, the latest first; a page has as many as one of messages, or `limit`."""
+        view = self._view
+        with self._read() as reading:
+            size = limit or int(read_values(reading, (PAGE_SIZE,))[PAGE_SIZE])
+            offset = (max(page, 1) - 1) * size
+            found = _find(reading, view, participants, match, size + 1, offset)
+            return ConversationPage(tuple(found[:size]), max(page, 1), len(found) > size)
 
     def get(self, conversation: str) -> ConversationDetails:
         """Return one conversation, by its id or title."""
         with self._read() as reading:
             ident = find_conversation(None, reading, conversation)
-            record = edits.get_conversation(reading, ident)
+            record = _name_by_chapters(reading, [edits.get_conversation(reading, ident)])[0]
             return ConversationDetails(record, load_attendance(reading, ident), load_participants(reading))
 
     def rename(self, conversation: str, title: str, *, expected_version: int | None = None) -> int:
         """Give a conversation another title; return its new version."""
         with self._write(label_change(message("conversation"), conversation)) as tx:
             ident = find_conversation(None, tx, conversation)
+            if get_document_id(ident):
+                raise FabulaError(
+                    Code.REQUEST_INVALID,
+                    message("This conversation has the title of its chapter. Rename the chapter. Nothing was changed."),
+                )
             return edits.update_conversation(tx, ident, {"title": title.strip()}, expected=expected_version)
 
     def delete(self, conversation: str) -> None:
@@ -226,11 +256,59 @@ class ConversationVerbs(ProjectVerbs):
             ident = find_message(tx, conversation, message_name)
             return history.delete_message(tx, ident, expected=expected_version)
 
+    def undo_delete(self) -> UndoStep:
+        """Bring back the message or conversation that was deleted last, within 10 seconds.
+
+        Later, or after another change, `changes.undo` takes back changes one by one.
+        """
+        with self._write() as tx:
+            step = undo.find_undo(tx)
+            is_deletion = step.label in [label_removal(what, step.label.values.get("name", "")) for what in _DELETED]
+            age = datetime.now(UTC) - (parse_timestamp(step.made) or datetime.min.replace(tzinfo=UTC))
+            if not is_deletion or age > UNDO_TIME:
+                raise FabulaError(
+                    Code.STORE_CONFLICT,
+                    message(
+                        "Nothing was deleted in the last {count} seconds. The last change was: {label}. "
+                        "Take it back with: fabula undo",
+                        count=int(UNDO_TIME.total_seconds()),
+                        label=step.label,
+                    ),
+                )
+            return undo.undo(tx)
+
     def search(self, text: str, *, conversation: str | None = None, limit: PositiveInt = 20) -> list[FoundMessage]:
         """Find messages that contain a text, the newest first."""
         with self._read() as reading:
             ident = None if conversation is None else find_conversation(None, reading, conversation)
             return history.search_messages(reading, text, conversation_id=ident, limit=limit)
+
+
+def _find(
+    reading: ReadTransaction,
+    view: View,
+    participants: Sequence[str],
+    match: ParticipantMatch,
+    limit: int | None,
+    offset: int = 0,
+) -> list[ConversationDetails]:
+    """Find conversations, the latest first, from the one at an offset on."""
+    if participants:
+        ids = [find_participant(view, reading, name) for name in participants]
+        last = None if limit is None else offset + limit
+        found = history.find_conversations(reading, ids, match, limit=last)[offset:]
+    else:
+        found = edits.list_conversations(reading, limit=limit, offset=offset)
+    people = load_participants(reading)
+    return [
+        ConversationDetails(one, load_attendance(reading, one.id), people) for one in _name_by_chapters(reading, found)
+    ]
+
+
+def _name_by_chapters(reading: ReadTransaction, found: Sequence[ConversationRecord]) -> list[ConversationRecord]:
+    """Return conversations, those of chapters with the chapters' titles."""
+    titles = load_chapter_titles(reading, (one.id for one in found))
+    return [replace(one, title=titles[one.id]) if one.id in titles else one for one in found]
 
 
 def _greet(tx: WriteTransaction, view: View, conversation_id: str, host: Participant, ids: Sequence[str]) -> None:

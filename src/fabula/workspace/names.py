@@ -15,6 +15,7 @@ from sqlalchemy import bindparam
 
 from fabula.codex import Codex, Entry
 from fabula.constraints import Constraints
+from fabula.conversation.documents import get_document_id
 from fabula.conversation.model import Conversations
 from fabula.conversation.participants import (
     Participant,
@@ -34,6 +35,7 @@ from fabula.lorebook.snapshot import Lorebooks, make_source
 from fabula.manuscript.drafts import DocumentKind
 from fabula.manuscript.model import Document, Manuscript, name_document
 from fabula.manuscript.numbering import Divisions, TitledDocument, number_documents, read_title
+from fabula.manuscript.tables import documents
 from fabula.store.queries import RowQuery
 from fabula.store.transaction import ReadTransaction
 from fabula.text.lookup import find_by_name, find_matches, fold_name
@@ -172,9 +174,25 @@ def name_conversations(view: View | None, reading: ReadTransaction | None) -> li
     """Return all conversations of a project; where it has no store, those of its view."""
     if reading is not None:
         rows = reading.rows(conversations, only=("id", "title", "changed"), order=(conversations.c.id,))
-        return [NamedThing(row.id, (row.title,) if row.title else (), None, format_time(row.changed)) for row in rows]
+        chapters = load_chapter_titles(reading, (row.id for row in rows))
+        # A conversation that somebody called like a chapter goes by that name, and the chapter's own by its id.
+        others = {fold_name(row.title) for row in rows if row.id not in chapters} if chapters else set()
+        chapters = {ident: "" if fold_name(title) in others else title for ident, title in chapters.items()}
+        titles = {row.id: chapters.get(row.id, row.title) for row in rows}
+        return [
+            NamedThing(row.id, tuple(filter(None, (titles[row.id],))), None, format_time(row.changed)) for row in rows
+        ]
     known = view.snapshot(Conversations) if view is not None else None
     return [NamedThing(ident) for ident in (known.messages if known is not None else ())]
+
+
+def load_chapter_titles(reading: ReadTransaction, conversation_ids: Iterable[str]) -> dict[str, str]:
+    """Return the titles of the chapters whose conversations are among these, by the id of the conversation."""
+    by_document = {document_id: ident for ident in conversation_ids if (document_id := get_document_id(ident))}
+    if not by_document:
+        return {}
+    rows = reading.rows(documents, only=("id", "title"))
+    return {by_document[row.id]: row.title for row in rows if row.id in by_document}
 
 
 def find_conversation(view: View | None, reading: ReadTransaction | None, name: str) -> str:
@@ -294,7 +312,8 @@ def read_group(name: str) -> str:
 def find_pin_place(view: View, reading: ReadTransaction | None, name: str) -> NamedThing:
     """Return the document or conversation that a spelling means."""
     documents = [thing for _, thing in _name_chapters(view)]
-    return find_named([*documents, *name_conversations(view, reading)], name, what=message("chapter or conversation"))
+    others = [thing for thing in name_conversations(view, reading) if not get_document_id(thing.id)]
+    return find_named([*documents, *others], name, what=message("chapter or conversation"))
 
 
 def find_included(view: View, name: str) -> str:

@@ -23,9 +23,11 @@ from fabula.context.request import Attachment, Principal, Request, validate_requ
 from fabula.context.result import Result
 from fabula.context.trace import Verdict
 from fabula.context.vantage import resolve_vantage
+from fabula.conversation.documents import DocumentConversations, make_document_conversation_id
 from fabula.conversation.model import Conversations
 from fabula.conversation.participants import Participants
 from fabula.conversation.personas import find_identity, find_user_name, make_macro_values
+from fabula.conversation.source import CONVERSATION_SOURCE
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Perspective
@@ -109,6 +111,7 @@ class RequestFields(TypedDict, total=False):
     preset: Preset | None
     selection: tuple[int, int] | None
     conversation_id: str
+    with_history: bool
     mode: str
     reader_language: Language | None
     speaker_id: str
@@ -335,10 +338,15 @@ class ProjectHandle:
             request = self._resolve_names(request, view)
             view = self.view_with(request.conversation_id)
         request = replace(_resolve(request, view), principal=self.principal)
+        own_conversation = _find_document_conversation(request, view)
+        if own_conversation:
+            view = self.view_with(own_conversation)
         vantage = resolve_vantage(request, view)
         check_vantage(self.principal, vantage)
         request = replace(request, macros=make_macro_values(request, view, vantage))
         keys = continuity_keys(request, vantage, _branch(request, view))
+        if own_conversation:  # its place is the document
+            request = replace(request, conversation_id=own_conversation)
         fragments = working_memory.fragments(view.project.id, view.project.language)
         continuity = self._continuity.load(view.project.id, keys)
         return view, keys, assemble(request, view, fragments=fragments, continuity=continuity)
@@ -484,6 +492,17 @@ def _has_known_ids(request: Request, view: View) -> bool:
         and (not request.conversation_id or request.conversation_id in stored)
         and all(not one or one in entries or one in participants for one in (request.character, request.speaker_id))
     )
+
+
+def _find_document_conversation(request: Request, view: View) -> str:
+    """Return the conversation of a writer's document, if it has one and the request names none; else nothing."""
+    known = view.snapshot(DocumentConversations)
+    if known is None or not known.ids or request.conversation_id or request.speaker_id or not request.with_history:
+        return ""
+    ident, granted = make_document_conversation_id(request.document_id), request.principal.grants.conversations
+    recipe = RECIPES.get(request.recipe, NOVEL)
+    is_readable = CONVERSATION_SOURCE.name in recipe.sources and (granted is None or ident in granted)
+    return ident if ident in known.ids and is_readable else ""
 
 
 def _branch(request: Request, view: View) -> Sequence[str]:

@@ -8,6 +8,8 @@ from msgspec.structs import replace
 
 from fabula.codex import Codex
 from fabula.context.request import Request
+from fabula.conversation.documents import get_document_id
+from fabula.conversation.model import Message
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.llm import runs
@@ -16,9 +18,11 @@ from fabula.llm.tables import runs as run_rows
 from fabula.settings.values import get_value
 from fabula.store.transaction import ReadTransaction
 from fabula.text.lookup import find_by_name, find_matches
+from fabula.text.offsets import normalise
 from fabula.workspace import accepting
 from fabula.workspace.accepting import AcceptedAnswer
 from fabula.workspace.arguments import PositiveInt
+from fabula.workspace.document_conversations import accept_answer, find_answer, take_off_path
 from fabula.workspace.verbs import ProjectVerbs
 
 LAST = "last"  # names the latest run
@@ -38,6 +42,11 @@ class RunVerbs(ProjectVerbs):
         """Return the run of that id, the one whose id begins so, or the `last` one."""
         with self._read() as reading:
             return runs.get_run(reading, _find_id(reading, run))
+
+    def find_recorded(self, run_id: str) -> Message | None:
+        """Return the message that records an answer in the conversation of its chapter, if there is one."""
+        with self._read() as reading:
+            return find_answer(reading, run_id)
 
     def read_prompt(self, run: str) -> str:
         """Return the prompt of a run, if the settings said to keep it."""
@@ -63,6 +72,8 @@ class RunVerbs(ProjectVerbs):
         with self._write(message("answer accepted")) as tx:
             run_id = _find_answer_id(tx, run)
             accepted = accepting.accept(tx, run_id, known_names, text=text, beat=beat)
+            accepted_run = runs.get_run(tx, run_id)
+            accept_answer(tx, view, accepted_run, normalise(accepted_run.answer if text is None else text))
             if get_value(tx, "judge.policy") == "off":
                 return accepted
             return replace(accepted, verdict=accepting.judge_accepted(tx, run_id, view, text))
@@ -79,7 +90,9 @@ class RunVerbs(ProjectVerbs):
     def reject(self, run: str) -> GenerationRun:
         """Reject an answer; return its run."""
         with self._write(message("answer rejected")) as tx:
-            return accepting.reject(tx, _find_answer_id(tx, run))
+            rejected = accepting.reject(tx, _find_answer_id(tx, run))
+            take_off_path(tx, rejected.id)
+            return rejected
 
     def request_again(self, run: str, new: Request | None = None) -> Request:
         """Return the request of a run, to be made once more at the same place; its answer is rejected.
@@ -89,10 +102,13 @@ class RunVerbs(ProjectVerbs):
         wish = new or Request(project_id=self._project.id)
         with self._write() as tx:
             earlier, place = accepting.retry(tx, _find_id(tx, run))
+            if runs.get_run(tx, earlier.id).outcome in ("rejected", "retried"):
+                take_off_path(tx, earlier.id)
         return self._project.request(
             skill_id=earlier.skill_id,
             document_id=earlier.document_id,
-            conversation_id=earlier.conversation_id,
+            conversation_id="" if get_document_id(earlier.conversation_id) else earlier.conversation_id,
+            with_history=wish.with_history,
             cursor=place.cursor if earlier.document_id else None,
             selection=place.selection,
             additional_input=wish.additional_input or place.instruction,

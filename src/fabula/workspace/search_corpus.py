@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 
+from fabula.conversation.documents import get_document_id
 from fabula.conversation.model import Conversations, Message
 from fabula.conversation.participants import Participants, load_participants
 from fabula.conversation.presence import Attendance, load_attendance
@@ -148,6 +149,7 @@ class StoredConversations:
                 names,
             )
             for row in rows
+            if not get_document_id(row.id)  # what went into the text is found there
         }
 
 

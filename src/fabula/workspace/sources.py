@@ -16,6 +16,7 @@ from fabula.constraints.source import ConstraintsSource, LimitedRules, find_limi
 from fabula.context.gather import Source
 from fabula.context.recipes import NOVEL
 from fabula.context.request import SourceRequest
+from fabula.conversation.documents import is_writers_own
 from fabula.conversation.model import Conversations
 from fabula.conversation.participants import Participants
 from fabula.conversation.personas import PERSONA_SOURCE
@@ -96,7 +97,8 @@ def _read_conversation(source_request: SourceRequest, view: View, limit: int) ->
     conversation = request.conversation_id
     path = conversations.messages.get(conversation, ()) if conversations is not None else ()
     attendance = conversations.attendances.get(conversation) if conversations is not None else None
-    final = [message for message in path if message.final]
+    is_readable = request.with_history and is_writers_own(request)
+    final = [message for message in path if message.final] if is_readable else []
     if final and is_recorded(request, path):
         final = final[:-1]  # the input, which is scanned too
     if attendance is not None and source_request.vantage.perspective is not Perspective.AUTHOR:

@@ -34,6 +34,7 @@ from fabula.conversation import edits as conversation_service
 from fabula.conversation import recent as recent_conversations
 from fabula.conversation import snapshot as conversation_rows
 from fabula.conversation.cards import Cards
+from fabula.conversation.documents import DocumentConversations, load_document_conversations
 from fabula.conversation.model import Conversations
 from fabula.conversation.participant_texts import ParticipantTexts, load_participant_texts
 from fabula.conversation.participants import Participants, load_participants
@@ -406,6 +407,10 @@ def _load_view(
     if "lorebook" in changes:
         snapshots[Lorebooks] = lorebook_rows.load_lorebooks(
             reading, project.id, parse_lorebook, old.snapshot(Lorebooks), changes.items("lorebook")
+        )
+    if "conversation" in changes:
+        snapshots[DocumentConversations] = load_document_conversations(
+            reading, old.snapshot(DocumentConversations), changes.items("conversation")
         )
     if "people" in changes:
         snapshots[Participants] = load_participants(reading)

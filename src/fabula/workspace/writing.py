@@ -39,6 +39,7 @@ from fabula.skills.insertion import make_insertion_point
 from fabula.skills.judge import JudgeVerdict, find_active_constraints, format_complaint
 from fabula.skills.model import AnswerAction, Skill, resolve_target
 from fabula.skills.source import find_skill
+from fabula.workspace.document_conversations import Instruction, make_instruction, record_answer
 from fabula.workspace.judging import describe_error, judge_answer
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.writing_options import DEFAULT_OPTIONS, ModelChoice, WritingOptions, reserve_schema, size_request
@@ -149,8 +150,9 @@ class Writer:
         request = reserve_schema(request, ANSWER_SCHEMAS.get(skill.answer_action), view.project.language)
         result = await asyncio.to_thread(self.project.assemble, request, working_memory=working_memory)
         queue: asyncio.Queue[WritingEvent | None] = asyncio.Queue()
+        instruction = make_instruction(request, skill, view.project.language) if self.run_state == "open" else None
         tasks = [
-            asyncio.create_task(_Variant(self, queue, number, request, view, skill, result).stream())
+            asyncio.create_task(_Variant(self, queue, number, request, view, skill, result, instruction).stream())
             for number in range(min(max(variants, 1), MAX_VARIANTS))
         ]
         for task in tasks:
@@ -172,15 +174,18 @@ class Writer:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def record_run(self, request: Request, run: GenerationRun) -> str:
-        """Record a run, if the project is in a store; return its id."""
+    def record_run(self, request: Request, run: GenerationRun, instruction: Instruction | None = None) -> str:
+        """Record a run, if the project is in a store, and its answer under the instruction; return the run's id."""
         with self._cost_lock:
             self.spent_micros += run.cost.micros
         store = self.project.store
         if store is None:
             return ""
         with store.write(project=request.project_id, user=self.project.principal.user) as tx:
-            return record_run(tx, run)
+            run_id = record_run(tx, run)
+            if instruction is not None and run.outcome != "begun":
+                record_answer(tx, instruction, replace(run, id=run_id), run.answer)
+            return run_id
 
 
 class _Attempt(Struct, frozen=True):
@@ -203,9 +208,10 @@ class _Variant:
         view: View,
         skill: Skill,
         result: Result,
+        instruction: Instruction | None,
     ) -> None:
         self._writer, self._queue, self._number, self._request = writer, queue, number, request
-        self._view, self._skill, self._result = view, skill, result
+        self._view, self._skill, self._result, self._instruction = view, skill, result, instruction
         self._tokenizer = load_tokenizer(result.model)
         self._usage = Usage()
         self._text = ""
@@ -386,7 +392,7 @@ class _Variant:
         with self._record_lock:
             try:
                 if not self._is_recorded:
-                    self._run_id = self._writer.record_run(self._request, self._make_run())
+                    self._run_id = self._writer.record_run(self._request, self._make_run(), self._instruction)
                     self._is_recorded = True
                 return self._run_id
             except FabulaError as error:
@@ -403,7 +409,8 @@ class _Variant:
             model=f"{self._writer.provider.name}/{request.model}",
             skill_id=request.skill_id,
             document_id=request.document_id,
-            conversation_id=request.conversation_id,
+            conversation_id=request.conversation_id
+            or (self._instruction.conversation_id if self._instruction is not None else ""),
             usage=self._usage,
             cost=self._cost(),
             prefix_hash=result.stable_prefix_hash,

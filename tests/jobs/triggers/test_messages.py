@@ -10,6 +10,7 @@ from sqlalchemy import event
 from fabula.conversation import edits as service
 from fabula.conversation.model import Message
 from fabula.conversation.model import MessageKind as MessageKind
+from fabula.conversation.modes import ContextPolicy
 from fabula.conversation.recaps import editing as kept_recaps
 from fabula.conversation.recaps.model import RecapEntry, RecapInput, RecapRules, WriteRecap
 from fabula.conversation.tables import conversations
@@ -324,3 +325,34 @@ def test_saying_something_asks_one_question_more_however_much_was_said(house: St
                 tx, TALK, [Message(id="", role="user", content=f"More {number}.") for number in range(200)]
             )
     plain.close()
+
+
+def test_a_mode_says_from_when_on_history_is_summarised_unless_the_project_does(
+    house: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recap_settings, "load_policy", {"free_chat": ContextPolicy(summary_messages=6)}.__getitem__)
+    set_to(house, summaryEveryNRounds=100)
+    talk(house, 1, 3)
+    assert KEY not in cards(house)
+    talk(house, 4, 4)
+    assert KEY in cards(house)
+    with house.read(project=P) as reading:
+        assert recap_settings.read_recap_rules(reading, "free_chat")[0].max_messages == 6
+    with house.write(project=P) as tx:
+        settings.set_value(tx, "History.SummaryOverMessages", 40)
+        assert recap_settings.read_recap_rules(tx, "free_chat")[0].max_messages == 40
+
+
+def test_what_the_window_of_a_mode_does_not_show_is_summarised(house: Store) -> None:
+    with house.read(project=P) as reading:
+        assert recap_settings.read_recap_rules(reading, "quiz")[0].max_messages == 20
+        assert recap_settings.read_recap_rules(reading, "no such mode")[0].max_messages == 60
+
+
+def test_the_conversation_of_a_chapter_is_never_summarised(house: Store) -> None:
+    with house.write(project=P) as tx:
+        service.start_conversation(tx, "document:ch-1")
+        for _ in range(100):
+            service.add_message(tx, "document:ch-1", Message(id="", role="user", content="Go on."))
+            service.add_message(tx, "document:ch-1", Message(id="", role="assistant", content="It rained."))
+    assert not cards(house)

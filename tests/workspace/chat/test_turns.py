@@ -7,6 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
+from fabula.conversation.modes import Mode, Step, Turn
 from fabula.core.errors import Code, FabulaError
 from fabula.llm.providers.clipboard import ClipboardProvider
 from fabula.workspace.chat import (
@@ -225,3 +226,20 @@ def test_a_reply_goes_to_the_branch_where_it_was_asked_for(pier: ProjectHandle) 
     collect(pier.chat.send("Pier", "@Bo, second", model=ScriptedProvider(switch)))
     assert read(pier) == ["Ann: @Bo, first", "Ann: Elsewhere."]
     assert [one.message.content for one in pier.conversations.search("Late answer.")] == ["Late answer."]
+
+
+def test_a_reply_given_again_in_a_round_that_is_not_over_takes_the_place_of_the_first(pier: ProjectHandle) -> None:
+    class Listening(Mode):
+        """Remembers what it was told when everybody had answered."""
+
+        def proceed(self, turn: Turn) -> Step:
+            return Step(state={"heard": [one.content for one in turn.replies]})
+
+    pier.chat.add_mode("listening", Listening())
+    pier.chat.set_mode("Pier", "listening")
+    model = ScriptedProvider(lambda who, _: "FAIL" if who == "Cleo" else "First.")
+    collect(pier.chat.send("Pier", "@Bo @Cleo, speak", model=model))
+    assert pier.chat.get("Pier").round.waiting
+    collect(pier.chat.regenerate("Pier", model=ScriptedProvider(lambda *_: "Second.")))
+    collect(pier.chat.ask("Pier", model=ScriptedProvider(lambda *_: "Third.")))
+    assert pier.chat.get("Pier").state["heard"] == ["Second.", "Third."]

@@ -17,6 +17,7 @@ class Recipe(Struct, frozen=True, kw_only=True):
     history_tokens: int | None = 4000
     history_messages: int | None = None
     history_characters: int | None = None
+    step_kinds: tuple[str, ...] = ()  # of messages that are not final, shown among the history with their kind
     injected_characters: int | None = None  # of fixed prompts, biography, recaps and earlier messages together
     injected_sources: tuple[str, ...] = ()  # that are not asked where injection is switched off
     window_step: float = 0.5  # the share of a full text window that is given up when it steps

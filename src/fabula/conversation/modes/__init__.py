@@ -1,7 +1,7 @@
 """Modes of conversation: who answers a message, in which order, and with which context (cht-4)."""
 
 from fabula.conversation.modes.model import Announcement, ContextPolicy, Mode, ModeStart, Step, Turn
-from fabula.conversation.modes.registry import DEFAULT_MODE, find_mode_name, list_modes, load_mode
+from fabula.conversation.modes.registry import DEFAULT_MODE, find_mode_name, list_modes, load_mode, load_policy
 
 __all__ = [
     "DEFAULT_MODE",
@@ -14,4 +14,5 @@ __all__ = [
     "find_mode_name",
     "list_modes",
     "load_mode",
+    "load_policy",
 ]

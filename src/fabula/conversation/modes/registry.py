@@ -7,9 +7,10 @@ is loaded when a conversation uses it.
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-from fabula.conversation.modes.model import Mode
+from fabula.conversation.modes.model import ContextPolicy, Mode
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.text.lookup import find_by_name
@@ -73,3 +74,12 @@ def load_mode(name: str) -> Mode:
             ),
         )
     return mode
+
+
+@cache
+def load_policy(name: str) -> ContextPolicy:
+    """Load the context policy of a mode; the default one where it cannot be loaded, or belongs to one process alone."""
+    try:
+        return load_mode(name).policy
+    except FabulaError:
+        return ContextPolicy()

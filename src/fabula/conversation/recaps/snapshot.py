@@ -56,7 +56,8 @@ class ConversationRecaps(Struct, frozen=True, kw_only=True):
     pinned: Mapping[int, Fragment]  # by the number of the message
     related: tuple[str, ...]  # other conversations that all who are present took part in, the latest first
     quoted: tuple[Fragment, ...]  # the latest messages of these, oldest first
-    offered: dict[tuple[int, int], Fragment]  # messages as they were offered, by number and age; filled by the source
+    # messages as they were offered, by number, age and range of scores; filled by the source
+    offered: dict[tuple[int, int, tuple[float, float]], Fragment]
 
 
 class RecapSnapshot(Struct, frozen=True):

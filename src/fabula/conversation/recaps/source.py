@@ -78,20 +78,11 @@ def offer_recaps(source_request: SourceRequest, view: View) -> Iterator[Fragment
         for one in _choose_recaps(recaps, first_shown, options, [is_known(one.fragment) for one in recaps]):
             yield place_for_listeners(one.fragment, attendance)
         covered = frozenset[int]().union(*(one.heard for one in recaps if is_known(one.fragment)))
-<<<<<<< HEAD
-        yield from _offer_earlier(known, path, first_shown, covered, source_request, view)
-=======
-        earlier = (
-            make_earlier_fragment(view.project, said, people, attendance.find_knowers(said))
-            for said in reversed(path)
-            if said.final and (said.number or 0) < first_shown and said.number not in covered
-        )
-        is_classic = options.relevant_history == "classic"
-        yield from _offer_latest(filter(is_known, earlier), attendance, PASSAGE if is_classic else EARLIER_MESSAGE)
->>>>>>> wip-week
+        scores = PASSAGE if options.relevant_history == "classic" else EARLIER_MESSAGE
+        yield from _offer_earlier(known, path, first_shown, covered, source_request, view, scores)
     if options.relevant_history == "classic":
         quoted = _quote_others(known, source_request, view)
-        yield from _offer_latest(filter(is_known, reversed(quoted)), attendance, PASSAGE)
+        yield from _offer_latest(filter(is_known, reversed(quoted)), attendance)
 
 
 def find_first_shown(source_request: SourceRequest, view: View, path: Sequence[Message]) -> int:
@@ -189,7 +180,6 @@ def _choose_recaps(
     return chosen[::-1]
 
 
-<<<<<<< HEAD
 def _offer_earlier(
     known: ConversationRecaps,
     path: Sequence[Message],
@@ -197,6 +187,7 @@ def _offer_earlier(
     covered: frozenset[int],
     source_request: SourceRequest,
     view: View,
+    scores: tuple[float, float],
 ) -> Iterator[Fragment]:
     """Offer the latest messages that neither the window shows nor a text covers.
 
@@ -215,33 +206,24 @@ def _offer_earlier(
         if judge_visibility(visibility, source_request.vantage, view.timeline) is None:
             latest.append((said, knowers))
     for age, (said, knowers) in reversed(list(enumerate(latest))):
-        key = said.number or 0, age
+        key = said.number or 0, age, scores
         fragment = known.offered.get(key)
         if fragment is None:
             made = make_earlier_fragment(view.project, said, people, knowers)
-            made = replace(made, score=_score_by_age(age), is_single_use=False)
+            made = replace(made, score=_score_by_age(scores, age), is_single_use=False)
             fragment = known.offered[key] = place_for_listeners(made, attendance)
         yield fragment
 
 
-def _score_by_age(age: int) -> float:
-    return score_in_range(PASSAGE, 1 - age / MAX_EARLIER)
+def _score_by_age(scores: tuple[float, float], age: int) -> float:
+    return score_in_range(scores, 1 - age / MAX_EARLIER)
 
 
 def _offer_latest(newest_first: Iterable[Fragment], attendance: Attendance) -> Iterator[Fragment]:
     """Offer the latest messages, oldest first; the latest matter most."""
     latest = list(islice(newest_first, MAX_EARLIER))
     for age, fragment in reversed(list(enumerate(latest))):
-        yield place_for_listeners(replace(fragment, score=_score_by_age(age)), attendance)
-=======
-def _offer_latest(
-    newest_first: Iterable[Fragment], attendance: Attendance, scores: tuple[float, float]
-) -> Iterator[Fragment]:
-    """Offer the latest messages, oldest first; the latest matter most."""
-    latest = list(islice(newest_first, MAX_EARLIER))
-    for age, fragment in reversed(list(enumerate(latest))):
-        yield place_for_listeners(replace(fragment, score=score_in_range(scores, 1 - age / MAX_EARLIER)), attendance)
->>>>>>> wip-week
+        yield place_for_listeners(replace(fragment, score=_score_by_age(PASSAGE, age)), attendance)
 
 
 def _quote_others(known: ConversationRecaps, source_request: SourceRequest, view: View) -> list[Fragment]:

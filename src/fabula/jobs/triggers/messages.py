@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import bindparam
 
+from fabula.conversation.documents import get_document_id
 from fabula.conversation.model import MessageKind
 from fabula.conversation.tables import conversations, messages
 from fabula.jobs.queue import enqueue, is_valid_key
@@ -25,7 +26,7 @@ _MAX_DELAY = 60.0
 _COUNTERS = RowQuery(
     conversations,
     conversations.c.id == bindparam("conversation"),
-    only=("leaf_id", "rounds", "recap_due", "said", "said_due", "tokens", "tokens_due"),
+    only=("mode", "leaf_id", "rounds", "recap_due", "said", "said_due", "tokens", "tokens_due"),
 )
 _KIND = RowQuery(messages, messages.c.id == bindparam("message"), only=("kind", "final"))
 
@@ -46,6 +47,8 @@ def queue_rebuild(tx: WriteTransaction, conversation_id: str) -> str:
 def _enqueue_jobs(tx: WriteTransaction, changed: Sequence[str]) -> None:
     for conversation in changed:
         key = f"{RECAP_JOB}:{conversation}"
+        if get_document_id(conversation):
+            continue  # a writer's requests in a chapter are told as they are, and never summarised
         if _is_due(tx, conversation) and is_valid_key(key):
             enqueue(tx, RECAP_JOB, key, {"conversation": conversation}, due_in=_PAUSE, max_delay=_MAX_DELAY)
 
@@ -63,7 +66,7 @@ def _is_due(reading: ReadTransaction, conversation_id: str) -> bool:
     newest = reading.query(_KIND, message=rows[0].leaf_id)
     if not newest or newest[0].kind != MessageKind.REPLY.value or not newest[0].final:
         return False
-    rules, _ = read_recap_rules(reading)
+    rules, _ = read_recap_rules(reading, counters.mode)
     return rules.enabled and (
         (over_rounds and counters.rounds >= rules.rounds_per_summary)
         or (over_messages and counters.said > rules.max_messages)

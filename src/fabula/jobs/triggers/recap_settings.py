@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fabula.context.recipes import CHARACTER_CHAT
 from fabula.conversation.edits import NOTHING_DUE
 from fabula.conversation.model import estimate_tokens
+from fabula.conversation.modes import DEFAULT_MODE, load_policy
 from fabula.conversation.recaps.model import RecapRules
 from fabula.conversation.tables import conversations
 from fabula.settings.tables import settings
@@ -33,10 +34,15 @@ def connect(store: Store) -> None:
     store.hooks.add_before_commit(settings, _reset_counters)
 
 
-def read_recap_rules(reading: ReadTransaction) -> tuple[RecapRules, tuple[str, ...]]:
-    """A project's rules for recaps, and the settings whose stored values cannot be used and count as not set."""
+def read_recap_rules(reading: ReadTransaction, mode: str = "") -> tuple[RecapRules, tuple[str, ...]]:
+    """A project's rules for recaps in a mode, and the settings whose stored values cannot be used and count as not set.
+
+    A mode says from when on history is summarised, unless the project does; what its window does not show always is.
+    """
     values = read_values(reading, (*RECAP_SETTINGS, _MAX_HISTORY))
-    window = estimate_tokens(" " * _WINDOW_CHARACTERS)
+    window, policy = estimate_tokens(" " * _WINDOW_CHARACTERS), load_policy(mode or DEFAULT_MODE)
+    messages = values.get_override("History.SummaryOverMessages") or policy.summary_messages
+    window = min(window, values.get_override(_MAX_HISTORY) or policy.history_tokens or window)
     rules = RecapRules(
         enabled=values["History.Recaps"],
         rounds_per_summary=values["History.SummaryEveryNRounds"],
@@ -44,9 +50,9 @@ def read_recap_rules(reading: ReadTransaction) -> tuple[RecapRules, tuple[str, .
         max_recaps=values["History.RecapDictMaxEntries"],
         max_chars=values["History.RecapMaxChars"],
         timeout=values["History.Budget.MaxLatencyMs"] / 1000,
-        max_messages=values["History.SummaryOverMessages"],
-        max_tokens=values["History.SummaryOverTokens"],
-        window_tokens=min(window, values.get_override(_MAX_HISTORY) or window),
+        max_messages=min(messages, policy.history_messages or messages),
+        max_tokens=values.get_override("History.SummaryOverTokens") or policy.summary_tokens,
+        window_tokens=window,
     )
     return rules, tuple(name for name in RECAP_SETTINGS if values.resolve(name).unusable)
 

@@ -152,8 +152,8 @@ def store_answer(task: ReplyTask, text: str, *, final: bool = True, extra: Mappi
             parent_id=sibling.parent_id if sibling is not None else None,
             extra={**extra, HISTORY_END: task.history_end} if task.history_end else extra,
         )
-        is_sibling = sibling is not None and final
-        return store_reply(tx, task.conversation_id, reply, asked_in=task.asked_in, as_sibling=is_sibling)
+        sibling_of = sibling.id if sibling is not None and final else None
+        return store_reply(tx, task.conversation_id, reply, asked_in=task.asked_in, sibling_of=sibling_of)
 
 
 def explain_empty(reply: ReplyText, name: str) -> FabulaError:

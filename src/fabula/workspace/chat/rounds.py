@@ -91,7 +91,10 @@ def store_state(tx: WriteTransaction, chat: ChatState) -> None:
     stored = {**chat.state, ROUND: msgspec.to_builtins(chat.round)}
     if chat.other_states:
         stored[OTHERS] = dict(chat.other_states)
-    tx.update_rows(conversations, {"mode_state": stored, "mode": chat.mode}, conversations.c.id == chat.record.id)
+    values: dict[str, Any] = {"mode_state": stored, "mode": chat.mode}
+    if chat.mode != chat.record.mode:  # in another mode, other rounds are due
+        values |= edits.NOTHING_DUE
+    tx.update_rows(conversations, values, conversations.c.id == chat.record.id)
 
 
 def announce(tx: WriteTransaction, conversation_id: str, announcements: Iterable[Announcement]) -> list[Message]:
@@ -125,27 +128,34 @@ def begin_step(tx: WriteTransaction, chat: ChatState, step: Step, message_id: st
 
 
 def store_reply(
-    tx: WriteTransaction, conversation_id: str, reply: Message, *, asked_in: ChatRound, as_sibling: bool = False
+    tx: WriteTransaction, conversation_id: str, reply: Message, *, asked_in: ChatRound, sibling_of: str | None = None
 ) -> Message:
     """Store a reply behind the newest message, and wait no longer for its speaker if it is final.
 
-    Where another branch became active meanwhile, the reply is stored on the branch where it was asked for, and the
-    active one stays.
+    A reply that is given again is stored beside the first one, and takes its place in a round that is not over. Where
+    another branch became active meanwhile, the reply is stored on the branch where it was asked for, and the active one
+    stays.
     """
     row = tx.require(conversations, id=conversation_id)
     parent = reply.parent_id
     active_leaf: str | None = None
-    if not as_sibling:
+    if sibling_of is None:
         parent = None
         asked_at = tx.row(messages, id=asked_in.after) if asked_in.after is not None else None
         if asked_at is not None and not _is_behind(tx, row.leaf_id, asked_at.id, asked_at.number):
             parent, active_leaf = asked_at.id, row.leaf_id
-    is_first = as_sibling and parent is None
+    is_first = sibling_of is not None and parent is None
     stored = edits.add_message(tx, conversation_id, replace(reply, parent_id=parent), as_first=is_first)
     if active_leaf is not None:
         edits.select_branch(tx, conversation_id, active_leaf)
-    if reply.final and not as_sibling:
-        chat = load_chat(tx, conversation_id)
+    if not reply.final:
+        return stored
+    chat = load_chat(tx, conversation_id)
+    if sibling_of is not None:
+        if sibling_of in chat.round.replies and not chat.round.is_ended:
+            replies = tuple(stored.id if one == sibling_of else one for one in chat.round.replies)
+            store_state(tx, replace(chat, round=replace(chat.round, replies=replies)))
+    else:
         speaker = strip_revision(reply.speaker)
         if chat.round.after == asked_in.after and speaker in chat.round.waiting:
             waiting = tuple(one for one in chat.round.waiting if one != speaker)

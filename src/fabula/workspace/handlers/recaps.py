@@ -46,9 +46,10 @@ def update_with(
     """Make the summaries and recaps that are due; `write_recap` writes one, None where there is no model."""
     conversation, rebuild_before = str(job.work.get("conversation", "")), job.work.get("anew", "")
     with store.read(project=job.project_id) as reading:
-        if reading.row(conversations, id=conversation) is None:
+        row = reading.row(conversations, id=conversation)
+        if row is None:
             return JobOutcome()
-        rules, unusable = read_recap_rules(reading)
+        rules, unusable = read_recap_rules(reading, row.mode)
     for name in unusable:
         log.warning("the setting %s of project %s cannot be used and counts as not set", name, job.project_id)
     if not rules.enabled:

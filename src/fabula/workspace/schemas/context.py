@@ -51,6 +51,7 @@ class AssembleRequest(Schema):
     preset: Preset | None = None
     selection: tuple[int, int] | None = None
     conversation_id: str = ""
+    with_history: bool = True
     mode: str = ""
     speaker_id: str = ""
     include: tuple[str, ...] = ()
