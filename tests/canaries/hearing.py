@@ -50,6 +50,7 @@ class Talk(Struct):
     events: list[tuple[str, str]] = field(default_factory=list)  # join, leave or say, and whose id
     messages: dict[str, SaidMessage] = field(default_factory=dict)
     leaf: str | None = None
+    has_own_recaps: bool = False  # a person wrote one, which says something else than the messages
 
     @property
     def everybody(self) -> frozenset[str]:
@@ -223,7 +224,7 @@ class Hearing(Struct):
         pinned = [said for said in path if said.is_pinned]
         if sum(len(said.text) for said in pinned) <= 1500:
             sure |= {word for said in pinned for word in said.words}
-        if question.recipe == "chat" and self.tells_all_recaps and len(path) <= 40:
+        if question.recipe == "chat" and self.tells_all_recaps and len(path) <= 40 and not talk.has_own_recaps:
             sure |= {word for said in path if not said.is_corrected for word in said.words}
         for fact in self.facts.values():
             if not fact.is_sure or (fact.known_to is not None and fact.known_to.isdisjoint(eyes)):

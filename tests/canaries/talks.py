@@ -412,7 +412,7 @@ class TalkProject:
         numbers = {one.number: one.id for one in talk.messages.values()}
         heard = [hearers[numbers[number]] for number in chosen.heard]
         known_to = frozenset.intersection(*heard) | {"reader"} if heard else None
-        word = self.word("recap", known_to=known_to)
+        word, talk.has_own_recaps = self.word("recap", known_to=known_to), True
         self.project.recaps.edit(talk.id, chosen.id, f"By hand: {word}.")
 
     def _rebuild(self, talk: Talk) -> None:
