@@ -72,3 +72,13 @@ def test_opening_a_large_project_shows_progress(room: Room, monkeypatch: pytest.
     )
     room.run("project", "info", "Coast")
     assert "Opening Coast (Ctrl-C stops it)" in room.aside
+
+
+def test_a_chinese_project_is_opened_in_chinese(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        progress.ProgressDisplay, "start", lambda shown: print(shown._title, file=sys.stderr, flush=True)
+    )
+    room.run("new", "雾港", "--language", "zh")
+    room.run("project", "info", "雾港")
+    assert "Opening" not in room.aside
+    assert "雾港" in room.aside

@@ -55,8 +55,9 @@ def _run_short_jobs(workspace: Workspace) -> None:
 
 def find_project(workspace: Workspace, name: str) -> ProjectHandle:
     """Open a project of the store, and print in its language from now on."""
+    handle = workspace.project(name)
+    use_project_language(next(one.language for one in workspace.projects() if one.id == handle.id))
     with show_progress(message("Opening {title}", title=name)):
-        handle = workspace.project(name)
         use_project_language(handle.view.project.language)
     return handle
 
