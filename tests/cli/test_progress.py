@@ -78,6 +78,7 @@ def test_a_chinese_project_is_opened_in_chinese(room: Room, monkeypatch: pytest.
     monkeypatch.setattr(
         progress.ProgressDisplay, "start", lambda shown: print(shown._title, file=sys.stderr, flush=True)
     )
+    monkeypatch.delenv("FABULA_LANGUAGE")
     room.run("new", "雾港", "--language", "zh")
     room.run("project", "info", "雾港")
     assert "Opening" not in room.aside
