@@ -210,7 +210,7 @@ def test_why_answers_for_what_is_out_and_gives_the_reason() -> None:
     assert answer["verdicts"]
     secret = run("why", "The Dark Hour", "sample:lantern_coast", "-d", "ch-03", "-c", "0", "--include", "dark-hour")
     said = " ".join(secret.split())
-    assert "out The Dark Hour #2 it is revealed in chapter 6 NOT_KNOWN" in said
+    assert "out The Dark Hour #2 the reader does not know this NOT_KNOWN" in said
     assert "out The Dark Hour #3 it is revealed in chapter 7 NOT_YET" in said
 
 

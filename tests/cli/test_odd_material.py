@@ -24,17 +24,17 @@ TITLES = {
 }
 LISTS = (
     ("projects",),
-    ("chapter", "list", "1"),
-    ("codex", "list", "1"),
-    ("constraint", "list", "1"),
-    ("memory", "list", "1"),
-    ("outline", "list", "1"),
-    ("synopsis", "list", "1"),
-    ("lorebook", "list", "1"),
-    ("preset", "list", "1"),
-    ("jobs", "list", "1"),
-    ("runs", "1"),
-    ("undo", "1", "--list"),
+    ("chapter", "list", "2"),
+    ("codex", "list", "2"),
+    ("constraint", "list", "2"),
+    ("memory", "list", "2"),
+    ("outline", "list", "2"),
+    ("synopsis", "list", "2"),
+    ("lorebook", "list", "2"),
+    ("preset", "list", "2"),
+    ("jobs", "list", "2"),
+    ("runs", "2"),
+    ("undo", "2", "--list"),
 )
 
 
@@ -44,19 +44,19 @@ def make_printable(title: str) -> str:
 
 
 def fill(room: Room, kind: str) -> str:
-    """Make a project full of one kind of odd material; return its title."""
+    """Make project 2, full of one kind of odd material; return its title."""
     title = TITLES[kind]
     room.run("project", "delete", "Coast", "--yes")
     room.run("new", "Odd" if kind == "empty" else title)
     if kind == "empty":
         return ""
     (room.folder / "text.md").write_text(title * 3, "utf-8")
-    room.run("chapter", "new", "1", title, "--text", "text.md")
-    room.run("codex", "add", "1", CONTROL.sub("", title))  # the codex refuses control characters
-    room.run("constraint", "add", "1", title)
-    room.run("memory", "remember", "1", title)
-    room.run("outline", "add", "1", "1", title)
-    room.run("lorebook", "new", "1", title)
+    room.run("chapter", "new", "2", title, "--text", "text.md")
+    room.run("codex", "add", "2", CONTROL.sub("", title))  # the codex refuses control characters
+    room.run("constraint", "add", "2", title)
+    room.run("memory", "remember", "2", title)
+    room.run("outline", "add", "2", "1", title)
+    room.run("lorebook", "new", "2", title)
     return title
 
 
@@ -73,7 +73,7 @@ def test_no_list_writes_odd_material_raw(room: Room, kind: str) -> None:
 @pytest.mark.parametrize("kind", TITLES)
 def test_a_table_of_odd_material_fits_eighty_columns(room: Room, kind: str) -> None:
     fill(room, kind)
-    for words in (("chapter", "list", "1"), ("codex", "list", "1")):
+    for words in (("chapter", "list", "2"), ("codex", "list", "2")):
         shown = STYLES.sub("", run_in_terminal(*words, folder=room.folder, columns=80)).replace("\r\n", "\n")
         assert CONTROL.findall(shown) == []
         assert DIRECTION.findall(shown) == []

@@ -91,7 +91,7 @@ def test_of_two_projects_with_one_title_commands_name_the_number(room: Room) -> 
     assert "fabula assemble 2" in said
     room.run("project", "delete", "2", "--yes")
     room.run("new", "Coast")
-    said = room.run("project", "delete", "2", "--yes")
+    said = room.run("project", "delete", "3", "--yes")
     assert "fabula project restore 1" in said
     assert "Coast is back" in room.run("project", "restore", "1")
 

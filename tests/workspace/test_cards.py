@@ -161,7 +161,7 @@ def test_a_participant_without_a_card_can_be_given_one_by_hand(pier: ProjectHand
     assert read_card(tmp_path / "tom.json").fields.description == "A sailor."
 
 
-@pytest.mark.parametrize("fields", [{"depth": -1}, {"talkativeness": 2.0}, {"description": 3}])
+@pytest.mark.parametrize("fields", [{"depth": -1}, {"talkativeness": 2.0}, {"description": ["x", "y"]}])
 def test_a_value_that_a_card_cannot_have_changes_nothing(
     pier: ProjectHandle, tmp_path: Path, fields: dict[str, Any]
 ) -> None:

@@ -352,9 +352,9 @@ def test_a_join_that_is_taken_back_counts_in_other_conversations_too(party: Proj
     say(party, "Ann", "Who is there?")
     party.conversations.leave(TALK, "Cole")
     say(party, "Ann", "Nobody.")
+    other = party.conversations.start(("Cole",)).id
     party.conversations.join(TALK, "Cole")
     say(party, "Ann", "Coralword.")
-    other = party.conversations.start(("Cole",)).id
     request = party.request(conversation_id=other, speaker_id="Cole", recipe="chat", skill_id="", document_id="")
     assert "Coralword" in party.assemble(request).prompt
     party.changes.undo()

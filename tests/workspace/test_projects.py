@@ -120,7 +120,10 @@ def test_a_chinese_chapter_is_found_by_its_number(workspace: Workspace, typed: s
     assert project.chapters.read(typed).record.title == "第三回 荣国府"
     with pytest.raises(FabulaError) as refused:
         project.chapters.read("99")
-    assert str(refused.value.message) == "There is no chapter 99. The book has 3 chapters. Nothing was changed."
+    assert (
+        str(refused.value.message)
+        == "There is no chapter 99. The book has 3 chapters with a number. Nothing was changed."
+    )
 
 
 def test_a_prologue_has_no_number_in_the_timeline(workspace: Workspace) -> None:

@@ -125,11 +125,11 @@ def test_what_a_book_hides_with_its_own_entry_stays_hidden_in_the_next(store: St
             edits.put(tx, Entry(id="local", type="character", name=f"Local {book}"))
         series.add_book(store, book, "coast")
     step = Progression("She burned the mill.", Position("ch-1", 0))
-    for known_to in (frozenset[str](), frozenset({"local"})):  # the Local of book two is somebody else
-        own = Entry(id="mara", type="character", name="Mara", known_to=known_to, progressions=(step,))
-        with store.write(project="one") as tx:
-            edits.put(tx, own)
-        with Workspace(store) as workspace:
+    with Workspace(store) as workspace:
+        for known_to in (frozenset[str](), frozenset({"local"})):  # the Local of book two is somebody else
+            own = Entry(id="mara", type="character", name="Mara", known_to=known_to, progressions=(step,))
+            with store.write(project="one") as tx:
+                edits.put(tx, own)
             for character in (None, "mara", "local"):
                 project = workspace.project("two")
                 prompt = project.assemble(project.request(document_id="ch-1", character=character)).prompt

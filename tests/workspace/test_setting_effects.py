@@ -10,6 +10,7 @@ from fabula.context.budget import BudgetProfile, Limits
 from fabula.conversation import edits as conversations
 from fabula.conversation.model import Message
 from fabula.core.errors import Code, FabulaError
+from fabula.core.fragment import Layer
 from fabula.jobs.triggers.recap_settings import read_recap_rules
 from fabula.settings.edits import reset, set_value, update_budget
 from fabula.settings.registry import SettingScope
@@ -53,7 +54,8 @@ def count_chunks(project: ProjectHandle) -> int:
 def count_messages(project: ProjectHandle) -> int:
     request = project.request(skill_id="chat", recipe="chat", conversation_id=TALK, additional_input="And then?")
     trace = project.engine.inspect(request, project.view_with(TALK)).trace
-    return sum(one.source.startswith("history:") and one.included for one in trace)
+    shown = [one for one in trace if one.source.startswith("history:") and one.layer is Layer.IMMEDIATE]
+    return sum(one.included for one in shown)
 
 
 def test_stored_limits_are_obeyed_by_the_next_assembly(project: ProjectHandle) -> None:

@@ -57,7 +57,7 @@ def test_a_change_queues_the_work_that_follows_from_it(workspace: Workspace) -> 
 
 def test_an_unknown_argument_of_a_request_is_an_error(workspace: Workspace) -> None:
     project = workspace.project("Coast")
-    with pytest.raises(TypeError):
+    with pytest.raises(FabulaError, match="document_id"):
         project.request(documnet_id="ch-03")  # type: ignore[call-arg]
     with pytest.raises(FabulaError) as refusal:
         project.request(perspective="god")

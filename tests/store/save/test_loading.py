@@ -271,7 +271,8 @@ def test_an_older_format_is_brought_up_to_date_step_by_step(
 
     def to_six(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
         if table == "fixed_prompts":
-            return "biographies", ({**row, "id": f"was-{row['id']}"} for row in rows)
+            kept = ("participant_id", "place", "text", "version")
+            return "biographies", ({"id": f"was-{row['id']}", **{name: row[name] for name in kept}} for row in rows)
         return (
             (table, ({**row, "title": row["title"] + "?"} for row in rows)) if table == "documents" else (table, rows)
         )

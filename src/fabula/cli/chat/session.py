@@ -428,10 +428,10 @@ class ChatSession:
 
     def _show_message(self, said: Message) -> None:
         if self.as_json:
-            from fabula.workspace.schemas.chat import MessageEvent
+            from fabula.workspace.schemas.chat import StoredMessageEvent
             from fabula.workspace.schemas.conversations import describe_message
 
-            print_json_line(MessageEvent(message=describe_message(said, self._names)))
+            print_json_line(StoredMessageEvent(message=describe_message(said, self._names)))
         else:
             self._print_numbered(said)
 

@@ -124,7 +124,8 @@ def fit(
     spare = 0 if before.is_empty else int(budget.layer_tokens * recipe.spare_ratio)
     heading = 0 if longest.tokens else headings
     chosen = RetrievedFit(retrieved, left - heading, available - heading, heading)
-    chosen.choose(spare, before, selection, growth=history.growth, reselect=reselect)
+    kept_free = max(left - heading - spare - budget.shares[Layer.RETRIEVED] // 4, 0)  # something is always found
+    chosen.choose(spare, before, selection, growth=min(history.growth, kept_free), reselect=reselect)
     left -= chosen.tokens
     fit_window(candidates, window + left, minimum, recipe, before, measure, selection, same_place=same_place)
     unused = window + left - (selection.window_cut.tokens if selection.window_cut is not None else 0)

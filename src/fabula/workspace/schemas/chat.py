@@ -92,7 +92,7 @@ class ConversationEvent(ChatEventInfo, tag="conversation"):
     conversation: ConversationInfo
 
 
-class MessageEvent(ChatEventInfo, tag="message"):
+class StoredMessageEvent(ChatEventInfo, tag="message"):
     """A message is stored, corrected or chosen."""
 
     message: MessageInfo
@@ -192,7 +192,7 @@ def describe_event(event: ChatEvent, names: Participants, language: str = ENGLIS
     """Describe an event of a turn."""
     match event:
         case MessageStored(message=said):
-            return MessageEvent(message=describe_message(said, names))
+            return StoredMessageEvent(message=describe_message(said, names))
         case Announced(message=said):
             return AnnouncementEvent(message=describe_message(said, names))
         case ReplyDelta():
