@@ -49,16 +49,17 @@ def check_arguments(verb: Verb, *, code: Code = Code.REQUEST_INVALID) -> Verb:
     signature: _Signature | None = None
 
     @wraps(verb)
-    def checked(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def checked(*given: Any, **kwargs: Any) -> Any:
         nonlocal signature
         if signature is None:
             signature = _Signature(verb, code)
+        args = given[1:]
         names, checks = signature.positional, signature.checks
         values = [checks[name](value) if name in checks else value for name, value in zip(names, args, strict=False)]
         if not signature.is_open and not signature.keywords.issuperset(kwargs):
             raise signature.refuse_unknown(next(name for name in kwargs if name not in signature.keywords))
         named = {name: checks[name](value) if name in checks else value for name, value in kwargs.items()}
-        return verb(self, *values, *args[len(values) :], **named)
+        return verb(*given[:1], *values, *args[len(values) :], **named)
 
     return checked  # type: ignore[return-value]
 
@@ -71,7 +72,8 @@ class _Signature:
         self.positional: list[str] = []
         self.is_open = False
         self.checks: dict[str, _Check] = {}
-        for parameter in list(inspect.signature(verb).parameters.values())[1:]:
+        first, *others = inspect.signature(verb).parameters.values()
+        for parameter in others:
             hint = _evaluate(parameter.annotation, verb.__globals__)
             if parameter.kind is parameter.VAR_KEYWORD and hint is Any:
                 self.is_open = True  # whatever it calls knows the names
@@ -85,7 +87,7 @@ class _Signature:
             if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
                 self.positional.append(parameter.name)
             self.checks[parameter.name] = self._make_check(parameter.name, hint)
-        self.keywords = frozenset(self.checks)
+        self.keywords = frozenset({*self.checks, first.name})
 
     def _make_check(self, name: str, hint: Any) -> _Check:
         holder, read = _make_reader(name, hint)

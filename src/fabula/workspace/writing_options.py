@@ -29,6 +29,7 @@ from fabula.settings.values import SettingValues, read_values
 from fabula.skills.judge import JudgePolicy
 from fabula.store.store import LOCAL_USER, Store
 from fabula.text.tokens.models import ESTIMATE, is_known
+from fabula.workspace.arguments import check_arguments
 
 UNKNOWN_MODEL_WINDOW = 8192  # tokens, of a model that no table knows, on a server of one's own
 ADDED_TURN_TOKENS = 24  # of the first turn that Anthropic's API wants from the user
@@ -79,6 +80,7 @@ class ModelWish(TypedDict, total=False):
     judge: str | None  # the policy of the judge, in place of the one in the settings
 
 
+@check_arguments
 def choose_model(
     store: Store | None = None, project_id: str = "", *, user: str = LOCAL_USER, **wish: Unpack[ModelWish]
 ) -> ModelChoice:
