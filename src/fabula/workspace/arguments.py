@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from functools import wraps
 from types import FunctionType
-from typing import Annotated, Any, TypeVar, Unpack, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Unpack, cast, get_args, get_origin
 
 from msgspec import Meta, Struct, ValidationError, convert, defstruct
 
@@ -61,7 +61,7 @@ def check_arguments(verb: Verb, *, code: Code = Code.REQUEST_INVALID) -> Verb:
         named = {name: checks[name](value) if name in checks else value for name, value in kwargs.items()}
         return verb(*given[:1], *values, *args[len(values) :], **named)
 
-    return checked  # type: ignore[return-value]
+    return cast("Verb", checked)
 
 
 class _Signature:

@@ -15,36 +15,27 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fabula.codex import Codex
 from fabula.context.engine import Engine
-from fabula.context.recipes import NOVEL, RECIPES
 from fabula.context.recipes.preset import Preset
 from fabula.context.request import Attachment, Principal, Request, validate_request
 from fabula.context.result import Result
 from fabula.context.trace import Verdict
 from fabula.context.vantage import resolve_vantage
-from fabula.conversation.documents import DocumentConversations, make_document_conversation_id
-from fabula.conversation.model import Conversations
-from fabula.conversation.participants import Participants
-from fabula.conversation.personas import find_identity, find_user_name, make_macro_values
-from fabula.conversation.source import CONVERSATION_SOURCE
+from fabula.conversation.personas import make_macro_values
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Sentence, join_names, message
+from fabula.core.messages import Sentence, message
 from fabula.core.story import Perspective
 from fabula.core.view import Language, View
 from fabula.manuscript.model import Manuscript
-from fabula.manuscript.source import EDITOR_SOURCE
 from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
 from fabula.search.embeddings.choice import EmbeddingChoice
 from fabula.search.find import FoundPassage
 from fabula.skills.files import Skills, load_built_in
 from fabula.skills.source import choose_skill
-from fabula.text.offsets import check_cursor, map_to_stored_text, normalise
 from fabula.workspace.arguments import PositiveInt, check_verbs
 from fabula.workspace.continuity import ContinuityKeys, ContinuityStore, continuity_keys
 from fabula.workspace.grants import check_request, check_search, check_unlimited, check_vantage, has_limits
 from fabula.workspace.names import (
-    find_character_ids,
     find_conversation,
     find_excluded,
     find_included,
@@ -52,6 +43,14 @@ from fabula.workspace.names import (
     find_sources,
     find_speaker,
     find_view_document,
+)
+from fabula.workspace.requests import (
+    complete_request,
+    find_document_conversation,
+    has_known_ids,
+    has_known_people,
+    list_path,
+    read_perspective,
 )
 from fabula.workspace.schemas.context import read_request
 from fabula.workspace.search import SearchOptions, search_project
@@ -85,7 +84,6 @@ if TYPE_CHECKING:
     from fabula.workspace.writing_options import ModelChoice, ModelWish
 
 OWNER_PRINCIPAL = Principal()
-_RECIPES_WITH_TEXT = frozenset(name for name, recipe in RECIPES.items() if EDITOR_SOURCE.name in recipe.sources)
 
 
 class SaveResult(Struct, frozen=True):
@@ -222,7 +220,7 @@ class ProjectHandle:
         request = Request(
             project_id=view.project.id,
             document_id=document_id,
-            perspective=_read_perspective(perspective),
+            perspective=read_perspective(perspective),
             principal=self.principal,
             **{**given, **lists},
         )
@@ -259,7 +257,7 @@ class ProjectHandle:
                 if request.unsaved_text is None:  # a text that comes along may be of a new document
                     raise
         speaker = request.speaker_id
-        if not _has_known_people(request, view):
+        if not has_known_people(request, view):
             with self.store.read(project=view.project.id) if self.store is not None else nullcontext() as reading:
                 conversation = conversation and find_conversation(view, reading, conversation)
                 character = character and find_knower(view, reading, character)
@@ -334,17 +332,17 @@ class ProjectHandle:
         request = validate_request(request)
         check_request(self.principal, request)
         view = self.view_with(request.conversation_id)
-        if self.store is not None and not _has_known_ids(request, view):
+        if self.store is not None and not has_known_ids(request, view):
             request = self._resolve_names(request, view)
             view = self.view_with(request.conversation_id)
-        request = replace(_resolve(request, view), principal=self.principal)
-        own_conversation = _find_document_conversation(request, view)
+        request = replace(complete_request(request, view), principal=self.principal)
+        own_conversation = find_document_conversation(request, view)
         if own_conversation:
             view = self.view_with(own_conversation)
         vantage = resolve_vantage(request, view)
         check_vantage(self.principal, vantage)
         request = replace(request, macros=make_macro_values(request, view, vantage))
-        keys = continuity_keys(request, vantage, _branch(request, view))
+        keys = continuity_keys(request, vantage, list_path(request, view))
         if own_conversation:  # its place is the document
             request = replace(request, conversation_id=own_conversation)
         fragments = working_memory.fragments(view.project.id, view.project.language)
@@ -455,111 +453,6 @@ def _refuse_closed(_: str) -> View:
     raise FabulaError(Code.STORE_CLOSED, message("The project was closed. Open it again. Nothing was changed."))
 
 
-def _read_perspective(perspective: str | None) -> Perspective | None:
-    try:
-        return None if perspective is None else Perspective(perspective)
-    except ValueError:
-        known = join_names(list(Perspective))
-        raise FabulaError(
-            Code.REQUEST_INVALID,
-            message("{name!r} is no perspective. There are: {known}.", name=perspective, known=known),
-        ) from None
-
-
-def _has_known_people(request: Request, view: View) -> bool:
-    """Return whether a view has the conversation, the character and the speaker of a request, if any, by their ids.
-
-    A speaker is a participant first, a character an entry first.
-    """
-    codex, people = view.snapshot(Codex), view.snapshot(Participants)
-    conversations = view.snapshot(Conversations)
-    return (
-        (not request.conversation_id or (conversations is not None and request.conversation_id in conversations.states))
-        and (not request.character or (codex is not None and request.character in codex.by_id))
-        and (not request.speaker_id or (people is not None and request.speaker_id in people.by_id))
-    )
-
-
-def _has_known_ids(request: Request, view: View) -> bool:
-    """Return whether the document, the conversation and the people of a request are in a view by these ids."""
-    manuscript, codex = view.snapshot(Manuscript) or Manuscript(), view.snapshot(Codex)
-    conversations, people = view.snapshot(Conversations), view.snapshot(Participants)
-    entries = codex.by_id if codex is not None else {}
-    participants = people.by_id if people is not None else {}
-    stored = conversations.messages if conversations is not None else {}
-    return (
-        (not request.document_id or request.document_id in manuscript.by_id)
-        and (not request.conversation_id or request.conversation_id in stored)
-        and all(not one or one in entries or one in participants for one in (request.character, request.speaker_id))
-    )
-
-
-def _find_document_conversation(request: Request, view: View) -> str:
-    """Return the conversation of a writer's document, if it has one and the request names none; else nothing."""
-    known = view.snapshot(DocumentConversations)
-    if known is None or not known.ids or request.conversation_id or request.speaker_id or not request.with_history:
-        return ""
-    ident, granted = make_document_conversation_id(request.document_id), request.principal.grants.conversations
-    recipe = RECIPES.get(request.recipe, NOVEL)
-    is_readable = CONVERSATION_SOURCE.name in recipe.sources and (granted is None or ident in granted)
-    return ident if ident in known.ids and is_readable else ""
-
-
-def _branch(request: Request, view: View) -> Sequence[str]:
-    """Return the ids of the messages on the active path of the request's conversation, oldest first."""
-    conversations = view.snapshot(Conversations) if request.conversation_id else None
-    messages = conversations.messages.get(request.conversation_id, ()) if conversations is not None else ()
-    return [message.id for message in messages]
-
-
-def _name_speaker(speaker: str, view: View) -> str:
-    """Return the name of who speaks: a participant, or an entry of the codex."""
-    if not speaker:
-        return ""
-    codex = view.snapshot(Codex)
-    entry = codex.by_id.get(speaker) if codex is not None else None
-    return entry.name if entry is not None else (view.snapshot(Participants) or Participants()).name_of(speaker)
-
-
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     """Return several things as a tuple; one name counts as one."""
     return (value,) if isinstance(value, str) else tuple(value)
-
-
-def _resolve(request: Request, view: View) -> Request:
-    """Fill in what a request leaves open: a skill has its recipe and its perspective, a conversation its mode."""
-    skill = (view.snapshot(Skills) or load_built_in()).skills.get(request.skill_id)
-    conversations = view.snapshot(Conversations)
-    mark = conversations.states.get(request.conversation_id) if conversations is not None else None
-    recipe = request.recipe or (skill.recipe if skill is not None else NOVEL.name)
-    perspective = request.perspective
-    if skill is not None and not request.speaker_id:  # a character who speaks knows no more than it does elsewhere
-        perspective = perspective or skill.perspective
-    mode = request.mode or (mark.mode if mark is not None else "")
-    identity = request.identity
-    if identity is None and recipe != NOVEL.name:
-        identity = find_identity(replace(request, recipe=recipe), view)
-    told = view.timeline.entry(request.document_id)
-    knower = request.character or request.speaker_id or (told.pov if told is not None else None)
-    request = replace(
-        request,
-        recipe=recipe,
-        perspective=perspective,
-        mode=mode,
-        identity=identity,
-        character_ids=find_character_ids(view, knower) if knower else (),
-        speaker_name=request.speaker_name or _name_speaker(request.speaker_id, view),
-        input_name=request.input_name or find_user_name(request, view),
-        now=request.now or datetime.now().astimezone(),
-    )
-    return request if recipe in _RECIPES_WITH_TEXT else _place_in_stored_text(request, view)
-
-
-def _place_in_stored_text(request: Request, view: View) -> Request:
-    """Move the cursor from a text that is being edited into the stored one; the editor source does so otherwise."""
-    stored = (view.snapshot(Manuscript) or Manuscript()).by_id.get(request.document_id)
-    if stored is None or request.unsaved_text is None or request.cursor is None:
-        return request
-    text = normalise(request.unsaved_text)
-    cursor = map_to_stored_text(stored.text, text, check_cursor(request.cursor, len(text)))
-    return replace(request, cursor=cursor)

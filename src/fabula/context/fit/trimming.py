@@ -25,6 +25,8 @@ from fabula.core.fragment import Layer, Tier
 from fabula.core.messages import message
 from fabula.core.relevance import NEEDED
 
+_LEAST_RETRIEVED = 0.25  # of the retrieved share, which a conversation that will grow leaves until it has grown
+
 
 def fit(
     candidates: Candidates,
@@ -124,8 +126,9 @@ def fit(
     spare = 0 if before.is_empty else int(budget.layer_tokens * recipe.spare_ratio)
     heading = 0 if longest.tokens else headings
     chosen = RetrievedFit(retrieved, left - heading, available - heading, heading)
-    kept_free = max(left - heading - spare - budget.shares[Layer.RETRIEVED] // 4, 0)  # something is always found
-    chosen.choose(spare, before, selection, growth=min(history.growth, kept_free), reselect=reselect)
+    least = int(budget.shares[Layer.RETRIEVED] * _LEAST_RETRIEVED)
+    growth = min(history.growth, max(left - heading - spare - least, 0))
+    chosen.choose(spare, before, selection, growth=growth, reselect=reselect)
     left -= chosen.tokens
     fit_window(candidates, window + left, minimum, recipe, before, measure, selection, same_place=same_place)
     unused = window + left - (selection.window_cut.tokens if selection.window_cut is not None else 0)

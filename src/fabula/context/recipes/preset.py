@@ -115,13 +115,28 @@ def validate_preset(preset: Any) -> Preset:
     try:
         return json.decode(json.encode(preset), type=Preset)
     except (ValidationError, TypeError, ValueError) as error:
+        reason, node = explain_decode_error(error, Preset), _find_wrong_node(preset)
         title = preset.title if isinstance(preset, Preset) else ""
-        raise FabulaError(
-            Code.PRESET_INVALID,
-            message(
-                "The preset {name!r} cannot be used: {error}.", name=title, error=explain_decode_error(error, Preset)
-            ),
-        ) from error
+        if node:
+            problem = message(
+                "The message {node!r} of the preset {name!r} cannot be used: {error}.",
+                node=node,
+                name=title,
+                error=reason,
+            )
+        else:
+            problem = message("The preset {name!r} cannot be used: {error}.", name=title, error=reason)
+        raise FabulaError(Code.PRESET_INVALID, problem) from error
+
+
+def _find_wrong_node(preset: Any) -> str:
+    """Return the id of the first node whose values have other types than its fields; empty where none has one."""
+    for node in preset.nodes if isinstance(preset, Preset) else ():
+        try:
+            json.decode(json.encode(node), type=Node)
+        except (ValidationError, TypeError, ValueError):
+            return str(getattr(node, "id", "") or "")
+    return ""
 
 
 def complete_preset(preset: Preset, skeleton: Preset, profile: UserProfile | None = None) -> CompletePreset:

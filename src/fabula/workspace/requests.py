@@ -1,0 +1,134 @@
+"""Requests as the engine needs them: what one leaves open is filled in from the view of its project (ctx-2).
+
+A skill has its recipe and its perspective, a conversation its mode, a chapter its own conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from fabula.codex import Codex
+from fabula.context.recipes import NOVEL, RECIPES
+from fabula.context.request import Request
+from fabula.conversation.documents import DocumentConversations, make_document_conversation_id
+from fabula.conversation.model import Conversations
+from fabula.conversation.participants import Participants
+from fabula.conversation.personas import find_identity, find_user_name
+from fabula.conversation.source import CONVERSATION_SOURCE
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import join_names, message
+from fabula.core.story import Perspective
+from fabula.core.view import View
+from fabula.manuscript.model import Manuscript
+from fabula.manuscript.source import EDITOR_SOURCE
+from fabula.skills.files import Skills, load_built_in
+from fabula.text.offsets import check_cursor, map_to_stored_text, normalise
+from fabula.workspace.names import find_character_ids
+
+_RECIPES_WITH_TEXT = frozenset(name for name, recipe in RECIPES.items() if EDITOR_SOURCE.name in recipe.sources)
+
+
+def read_perspective(perspective: str | None) -> Perspective | None:
+    """Return the perspective of that name; any other is refused with those there are."""
+    try:
+        return None if perspective is None else Perspective(perspective)
+    except ValueError:
+        known = join_names(list(Perspective))
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            message("{name!r} is no perspective. There are: {known}.", name=perspective, known=known),
+        ) from None
+
+
+def has_known_ids(request: Request, view: View) -> bool:
+    """Return whether a view has the document, the conversation and the people of a request, if any, by their ids.
+
+    A speaker is a participant first, a character an entry first.
+    """
+    manuscript = view.snapshot(Manuscript) or Manuscript()
+    return (not request.document_id or request.document_id in manuscript.by_id) and has_known_people(request, view)
+
+
+def has_known_people(request: Request, view: View) -> bool:
+    """Return whether a view has the conversation, the character and the speaker of a request, if any, by their ids."""
+    codex, people = view.snapshot(Codex), view.snapshot(Participants)
+    conversations = view.snapshot(Conversations)
+    participants = people.by_id if people is not None else {}
+    return (
+        (not request.conversation_id or (conversations is not None and request.conversation_id in conversations.states))
+        and (
+            not request.character
+            or (codex is not None and request.character in codex.by_id)
+            or request.character in participants
+        )
+        and (not request.speaker_id or request.speaker_id in participants)
+    )
+
+
+def find_document_conversation(request: Request, view: View) -> str:
+    """Return the conversation of a writer's document, if it has one and the request names none; else nothing."""
+    known = view.snapshot(DocumentConversations)
+    if known is None or not known.ids or request.conversation_id or request.speaker_id or not request.with_history:
+        return ""
+    ident, granted = make_document_conversation_id(request.document_id), request.principal.grants.conversations
+    recipe = RECIPES.get(request.recipe, NOVEL)
+    is_readable = CONVERSATION_SOURCE.name in recipe.sources and (granted is None or ident in granted)
+    return ident if ident in known.ids and is_readable else ""
+
+
+def list_path(request: Request, view: View) -> Sequence[str]:
+    """Return the ids of the messages on the active path of the request's conversation, oldest first."""
+    conversations = view.snapshot(Conversations) if request.conversation_id else None
+    messages = conversations.messages.get(request.conversation_id, ()) if conversations is not None else ()
+    return [message.id for message in messages]
+
+
+def _name_speaker(speaker: str, view: View) -> str:
+    """Return the name of who speaks: a participant, or an entry of the codex."""
+    if not speaker:
+        return ""
+    codex = view.snapshot(Codex)
+    entry = codex.by_id.get(speaker) if codex is not None else None
+    return entry.name if entry is not None else (view.snapshot(Participants) or Participants()).name_of(speaker)
+
+
+def complete_request(request: Request, view: View) -> Request:
+    """Fill in what a request leaves open: a skill has its recipe and its perspective, a conversation its mode."""
+    skill = (view.snapshot(Skills) or load_built_in()).skills.get(request.skill_id)
+    conversations = view.snapshot(Conversations)
+    mark = conversations.states.get(request.conversation_id) if conversations is not None else None
+    recipe = request.recipe or (skill.recipe if skill is not None else NOVEL.name)
+    perspective = request.perspective
+    if skill is not None and not request.speaker_id:  # a character who speaks knows no more than it does elsewhere
+        perspective = perspective or skill.perspective
+    mode = request.mode or (mark.mode if mark is not None else "")
+    identity = request.identity
+    if identity is None and recipe != NOVEL.name:
+        identity = find_identity(replace(request, recipe=recipe), view)
+    told = view.timeline.entry(request.document_id)
+    knower = request.character or request.speaker_id or (told.pov if told is not None else None)
+    request = replace(
+        request,
+        recipe=recipe,
+        perspective=perspective,
+        mode=mode,
+        identity=identity,
+        character_ids=find_character_ids(view, knower) if knower else (),
+        speaker_name=request.speaker_name or _name_speaker(request.speaker_id, view),
+        input_name=request.input_name or find_user_name(request, view),
+        now=request.now or datetime.now().astimezone(),
+    )
+    return request if recipe in _RECIPES_WITH_TEXT else _place_in_stored_text(request, view)
+
+
+def _place_in_stored_text(request: Request, view: View) -> Request:
+    """Move the cursor from a text that is being edited into the stored one; the editor source does so otherwise."""
+    stored = (view.snapshot(Manuscript) or Manuscript()).by_id.get(request.document_id)
+    if stored is None or request.unsaved_text is None or request.cursor is None:
+        return request
+    text = normalise(request.unsaved_text)
+    cursor = map_to_stored_text(stored.text, text, check_cursor(request.cursor, len(text)))
+    return replace(request, cursor=cursor)
