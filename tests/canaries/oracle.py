@@ -209,7 +209,8 @@ class PlantedStore(Struct, kw_only=True):
             return False
         if one.echo_of:
             text = self.canaries[one.echo_of]
-            return self._may_hold_chapter(scene, replace(text, start=text.start - MARGIN), eyes)
+            cut = replace(text, start=text.start - MARGIN)
+            return any(self._may_hold_chapter(scene, place, eyes) for place in (text, cut))
         match one.kind:
             case "text" | "title" | "beat":
                 return self._may_hold_chapter(scene, one, eyes)
