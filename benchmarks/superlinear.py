@@ -251,7 +251,7 @@ def measure_growth(run: Callable[[int], object], largest: int) -> tuple[int, lis
         times = [measure(run, size)]
     for factor in (2, 4):
         times.append(measure(run, size * factor) if times[-1] < _GIVE_UP else float("inf"))
-    while find_ratio(times) > MAX_RATIO and times[-1] < _GIVE_UP / 4 and size * 2 <= largest:
+    while find_ratio(times) > MAX_RATIO and times[-1] < _GIVE_UP / 4 and size <= largest:
         size *= 2
         times = [*times[1:], measure(run, size * 4)]
     return size, times
