@@ -159,6 +159,8 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], Code, tuple[str, ...]]] = 
     "absurd sizes": (_listed("beats.jsonl", bytes=10**15), UNSAFE, ("bytes",)),
     "a checksum that is none": (_listed("beats.jsonl", sha256="../x"), DAMAGED, ("manifest.json",)),
     "an extra member": (_lying(_member("notes/extra.md")), DAMAGED, ("notes/extra.md", "does not list")),
+    "a member that a system leaves behind": (_lying(_member(".DS_Store")), DAMAGED, ("DS_Store", "does not list")),
+    "a folder with bytes in it": (_lying(_member("documents/")), DAMAGED, ("documents/", "does not list")),
     "a missing member": (_lying(_without("beats.jsonl")), DAMAGED, ("beats.jsonl", "lacks")),
     "a listed member of no use": (_member("vectors.bin"), DAMAGED, ("vectors.bin",)),
     "a path that climbs out": (_member("../x.md"), UNSAFE, ("outside",)),
