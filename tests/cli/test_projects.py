@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+import typer
 from sqlalchemy import text
 
 from fabula.cli.main import main
@@ -226,6 +227,33 @@ def test_a_load_shows_what_the_file_would_change_and_asks_first(desk: Desk) -> N
     assert "REQUEST_INVALID" in desk.run("load", "coast.fabula", code=2)
     assert desk.run("projects", "--json") == before
     assert json.loads(desk.run("load", "coast.fabula", "--yes", "--json"))["backup"] is None
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_whoever_is_asked_has_seen_what_the_file_would_change(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], as_json: bool
+) -> None:
+    desk.run("new", "Coast", "--from", "sample:lantern_coast")
+    desk.run("series", "new", "All Coasts")
+    desk.run("save", "Coast", "coast.fabula")
+    before = desk.run("projects", "--json")
+    seen: list[str] = []
+
+    def refuse(question: str, **_: object) -> bool:
+        shown = capsys.readouterr()
+        assert not (as_json and shown.out)
+        seen.append(shown.err if as_json else shown.out)
+        return False
+
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(typer, "confirm", refuse)
+    options = ("--json",) if as_json else ()
+    desk.run("load", "coast.fabula", "--replace", "Coast", *options)
+    desk.run("load", "coast.fabula", "--join-series", "All Coasts", *options)
+    assert "takes the place of your project Coast" in seen[0]
+    assert "joins your series All Coasts" in seen[1]
+    assert all("holds Coast" in one for one in seen)
+    assert desk.run("projects", "--json") == before
 
 
 def test_the_doctor_finds_a_healthy_store_well(desk: Desk) -> None:

@@ -8,12 +8,14 @@ from hashlib import sha256
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlalchemy import event, text
 
-from fabula.conversation import edits, participants
-from fabula.conversation.model import Conversations, Message, MessageKind, hash_path
+from fabula.conversation import edits, participant_texts, participants
+from fabula.conversation.model import MAX_MESSAGE_CHARACTERS, Conversations, Message, MessageKind, hash_path
 from fabula.conversation.participants import Participant, conv_key
-from fabula.conversation.presence import load_attendance
+from fabula.conversation.presence import Attendance, Presence, load_attendance
 from fabula.conversation.tables import messages
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
@@ -335,3 +337,50 @@ def test_a_persona_that_reads_otherwise_is_another_revision(coast: Store) -> Non
         "persona:Old Bram#1",
         "persona:Old Bram#2",
     ]
+
+
+def test_a_conversation_has_a_bounded_number_of_participants(coast: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edits, "MAX_PARTICIPANTS", 3)
+    with coast.write(project=P) as tx:
+        edits.join_conversation(tx, "talk", "pawn:bo")
+        edits.leave_conversation(tx, "talk", "pawn:bo")
+    assert refusal(coast, lambda tx: edits.join_conversation(tx, "talk", "pawn:ann")) is Code.REQUEST_INVALID
+    many = [f"pawn:{number}" for number in range(4)]
+    assert refusal(coast, lambda tx: edits.start_conversation(tx, participants=many)) is Code.REQUEST_INVALID
+
+
+def test_a_message_is_not_corrected_to_more_than_can_be_said(coast: Store) -> None:
+    with coast.write(project=P) as tx:
+        said = edits.add_message(tx, "talk", user_message("Hello."))
+    too_long = "x" * (MAX_MESSAGE_CHARACTERS + 1)
+    assert refusal(coast, lambda tx: edits.correct_message(tx, said.id, too_long)) is Code.TEXT_INVALID
+
+
+def test_fixed_prompts_of_one_participant_are_bounded(coast: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(participant_texts, "MAX_TEXTS", 2)
+    with coast.write(project=P) as tx:
+        participants.save_participant(tx, Participant(id="pawn:mara"))
+        for number in range(2):
+            participant_texts.add_text(tx, "prompt", "pawn:mara", f"Text {number}.")
+    add = participant_texts.add_text
+    assert refusal(coast, lambda tx: add(tx, "prompt", "pawn:mara", "Another.")) is Code.TEXT_INVALID
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 30), st.none() | st.integers(0, 30)), max_size=40),
+    st.lists(st.integers(0, 31), max_size=40),
+)
+def test_many_ranges_are_looked_up_as_few_are(found: list[tuple[str, int, int | None]], numbers: list[int]) -> None:
+    ranges = [Presence(participant_id=who, since=since, until=until) for who, since, until in found]
+    many = Attendance([*ranges, *(Presence(participant_id="x", since=99) for _ in range(100))])
+    for number in numbers:
+        expected = {one.participant_id for one in ranges if one.includes(number)}
+        assert many.list_present_at(number) == expected
+
+
+def test_who_was_present_is_looked_up_without_going_through_all_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    ranges = [Presence(participant_id=f"pawn:{n % 9}", since=n, until=n + 5) for n in range(20_000)]
+    attendance = Attendance(ranges)
+    monkeypatch.setattr(Presence, "includes", None)
+    assert len(attendance.list_present_at(10_000)) == 5
+    assert attendance.list_present_at(10_000) is attendance.list_present_at(10_000)

@@ -8,10 +8,17 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from fabula.core.errors import Code, FabulaError
+from fabula.core.new_files import create_temporary
 from fabula.core.partial_files import MIN_AGE, hold_partial, sweep_partials
+from fabula.formats.safe.files import write_file
 
 _CHILD = """
 import sys, time
+from fabula.core.errors import Code, FabulaError
+from fabula.core.new_files import create_temporary
 from fabula.core.partial_files import hold_partial
 file = open(sys.argv[1], "wb"); hold_partial(file); print("held", flush=True); time.sleep(600)
 """
@@ -47,3 +54,24 @@ def test_a_young_file_and_other_names_stay(tmp_path: Path) -> None:
         _make_old(young)
         assert sweep_partials(tmp_path, "*.part") == 1, "only the other, which nobody holds"
     assert young.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes of this kind")
+def test_a_pipe_with_the_name_of_a_partial_file_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / ".save-3.part"
+    os.mkfifo(pipe)
+    _make_old(pipe)
+    assert sweep_partials(tmp_path, ".save-*.part") == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes of this kind")
+def test_a_pipe_or_a_device_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "book.md"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="pipe"):
+        create_temporary(pipe, prefix=".book.")
+    with pytest.raises(FabulaError) as refused:
+        write_file(b"words", pipe, overwrite=True)
+    assert refused.value.code is Code.EXPORT_REFUSED
+    assert [*tmp_path.iterdir()] == [pipe]
+    assert pipe.is_fifo()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -269,10 +270,12 @@ def load(
     with open_workspace(store) as workspace:
         with show_progress(message("Reading {title}", title=path.name)) as progress:
             found = workspace.inspect_save(path, language=current_language(), progress=progress)
-        if not as_json:
-            _print_inspection(found, with_person=with_person)
-        elif dry_run:
+        replaced = "" if replace is None else find_project(workspace, replace).view.project.title
+        if as_json and dry_run:
             print_json(found)
+        elif not as_json or not yes:  # whoever is asked has seen it
+            with redirect_stdout(sys.stderr if as_json else sys.stdout):
+                _print_inspection(found, with_person=with_person, replaced=replaced, series=join_series or "")
         if dry_run:
             if not as_json:
                 say("Nothing was loaded.")
@@ -303,8 +306,8 @@ def load(
 _SHOWN_NAMES = 12
 
 
-def _print_inspection(found: SaveInspection, *, with_person: bool) -> None:
-    """Say what a save would bring, and what of it stays out."""
+def _print_inspection(found: SaveInspection, *, with_person: bool, replaced: str = "", series: str = "") -> None:
+    """Say what a save would bring and change, and what of it stays out."""
     rows = found.rows
     say("{file} holds {title}, made {time}:", file=found.file, title=found.title, time=format_time(found.made))
     counts = [
@@ -330,9 +333,13 @@ def _print_inspection(found: SaveInspection, *, with_person: bool) -> None:
         if names:
             shown = [*names[:_SHOWN_NAMES], *(["…"] if len(names) > _SHOWN_NAMES else [])]
             say(Sentence(sentence.template, {"names": join_names(shown)}))
-    if found.same_title:
+    if replaced:
+        say("It takes the place of your project {title}, of which a backup is made first.", title=replaced)
+    elif found.same_title:
         say("There is a project {title} already. Without --replace this one stands beside it.", title=found.title)
-    if found.series:
+    if series:
+        say("It joins your series {series}, and adds the entries that the series lacks.", series=series)
+    elif found.series:
         say(
             "It belongs to the series {series}, which comes with {count} as a series of its own unless you join one.",
             series=found.series,

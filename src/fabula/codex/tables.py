@@ -7,8 +7,9 @@ from typing import Any
 from sqlalchemy import BigInteger, Column, Index, Text
 
 from fabula.codex.entry import Level, PinMode
-from fabula.codex.validation import check_entry_row, check_progression_row
+from fabula.codex.validation import MAX_ALIASES, check_entry_row, check_progression_row
 from fabula.store.schema import (
+    GroupLimit,
     TableInfo,
     integer_column,
     json_column,
@@ -58,7 +59,13 @@ relations = project_table(
 
 progressions = project_table(
     "codex_progressions",
-    TableInfo(area=AREA, owner="project", item="entry_id", check_row=check_progression_row),
+    TableInfo(
+        area=AREA,
+        owner="project",
+        item="entry_id",
+        check_row=check_progression_row,
+        max_each=GroupLimit(column="entry_id", names=lambda row: row.get("aliases", ()), most=MAX_ALIASES),
+    ),
     Column("id", Text, nullable=False),
     Column("entry_id", Text, nullable=False),
     integer_column("place"),

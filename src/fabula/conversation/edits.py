@@ -7,7 +7,7 @@ that were added since.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +15,16 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Row, desc
 
-from fabula.conversation.model import Conversations, Message, MessageKind, estimate_tokens, get_kind, hash_content
+from fabula.conversation.model import (
+    MAX_MESSAGE_CHARACTERS,
+    MAX_PARTICIPANTS,
+    Conversations,
+    Message,
+    MessageKind,
+    estimate_tokens,
+    get_kind,
+    hash_content,
+)
 from fabula.conversation.participants import base_id, conv_key
 from fabula.conversation.presence import Presence
 from fabula.conversation.tables import conversations, messages, presence
@@ -75,6 +84,7 @@ def start_conversation(
     ident = conversation_id or new_id()
     _check_id(ident)
     present = list(dict.fromkeys(base_id(participant) for participant in participants))
+    _check_count(present)
     at = current_timestamp()
     row = {"id": ident, "conv_key": conv_key(present), "title": title.strip(), "mode": mode, "made": at, "changed": at}
     tx.insert(conversations, row)
@@ -121,6 +131,7 @@ def join_conversation(tx: WriteTransaction, conversation_id: str, participant_id
     values = {"conversation_id": conversation_id, "participant_id": ident, "since_number": row.said}
     tx.insert(presence, {**values, "joined": current_timestamp()})
     all_present = tx.rows(presence, presence.c.conversation_id == conversation_id, only=("participant_id",))
+    _check_count({known.participant_id for known in all_present})
     key = conv_key(known.participant_id for known in all_present)
     tx.update_row(conversations, {"id": conversation_id}, {"conv_key": key, "changed": current_timestamp()})
 
@@ -171,6 +182,15 @@ def correct_message(tx: WriteTransaction, message_id: str, content: str, *, expe
     text = normalise(content)
     if not text.strip():
         raise FabulaError(Code.TEXT_INVALID, message("A corrected message needs a text. Nothing was changed."))
+    if len(text) > max(MAX_MESSAGE_CHARACTERS, len(row.content)):
+        raise FabulaError(
+            Code.TEXT_INVALID,
+            message(
+                "This message has {count:,} characters, and one may have {limit:,}. Nothing was changed.",
+                count=len(text),
+                limit=MAX_MESSAGE_CHARACTERS,
+            ),
+        )
     if text == row.content and expected in (None, row.version):
         return int(row.version)
     return _replace_content(tx, row, text, expected)
@@ -252,6 +272,7 @@ def save_tree(
         stored.append(_complete(checked, number, rounds, at))
         known.add(checked.id)
     present = list(ranges)
+    _check_count({one.participant_id for one in present})
     row = {
         "id": conversation_id,
         "conv_key": conv_key(one.participant_id for one in present),
@@ -343,6 +364,11 @@ def _check_message(new: Message) -> Message:
         ) from error
     _check_id(checked.id)
     return checked
+
+
+def _check_count(participants: Collection[str]) -> None:
+    if len(participants) > MAX_PARTICIPANTS:
+        raise _refused(message("At most {limit:,} people can take part in one conversation.", limit=MAX_PARTICIPANTS))
 
 
 def _check_id(ident: str) -> None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from sqlalchemy import ColumnElement, and_, desc, literal, or_
 
 from fabula.conversation.edits import NOTHING_DUE, ConversationRecord, add_messages
-from fabula.conversation.model import Message
+from fabula.conversation.model import MAX_MESSAGE_CHARACTERS, Message
 from fabula.conversation.participants import base_id, conv_key
 from fabula.conversation.presence import load_attendance
 from fabula.conversation.snapshot import load_newest_messages
@@ -21,7 +21,6 @@ from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 ParticipantMatch = Literal["exact", "subset", "intersection"]
-MAX_MESSAGE_CHARACTERS = 200_000
 _MAX_SORTED = 1000  # conversations of some participants that are read and sorted; of more, the latest are looked for
 _MAX_COUNTED = 4 * _MAX_SORTED  # conversations of one participant; whoever has more comes last
 _LATEST = 10_000  # conversations that are looked through for these

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from fabula.conversation.presence import Attendance
 
 MAX_SNAPSHOT_MESSAGES = 1000  # of one conversation, the newest
+MAX_PARTICIPANTS = 200  # of one conversation, over its whole time
+MAX_MESSAGE_CHARACTERS = 200_000  # that somebody says or imports
 CLEANED_TEXT = "cleaned"  # among the extras of a message: its text as prompts show it
 
 

@@ -12,16 +12,14 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from fabula.conversation.tables import biographies, fixed_prompts
+from fabula.conversation.tables import MAX_TEXTS, biographies, check_participant_text, fixed_prompts
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, new_id
 from fabula.core.messages import message
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
-from fabula.text.offsets import normalise
 
 ParticipantTextKind = Literal["prompt", "biography"]
-MAX_TEXT_CHARACTERS = 20_000
 _TABLES = {"prompt": fixed_prompts, "biography": biographies}
 
 
@@ -48,11 +46,11 @@ def load_participant_texts(reading: ReadTransaction) -> ParticipantTexts:
     """Load the snapshot of all fixed prompts and biographies."""
     found: list[dict[str, tuple[ParticipantText, ...]]] = []
     for table in _TABLES.values():
-        by_participant: dict[str, tuple[ParticipantText, ...]] = {}
+        by_participant: dict[str, list[ParticipantText]] = {}
         for row in reading.rows(table, order=(table.c.participant_id, table.c.place, table.c.id)):
             item = read_struct(ParticipantText, row)
-            by_participant[item.participant_id] = (*by_participant.get(item.participant_id, ()), item)
-        found.append(by_participant)
+            by_participant.setdefault(item.participant_id, []).append(item)
+        found.append({participant: tuple(items) for participant, items in by_participant.items()})
     return ParticipantTexts(*found)
 
 
@@ -67,14 +65,19 @@ def add_text(
     tx: WriteTransaction, kind: ParticipantTextKind, participant_id: str, text: str, *, is_private: bool = False
 ) -> ParticipantText:
     """Add a text behind the others of a participant."""
-    last = max((one.place for one in list_texts(tx, kind, participant_id)), default=0)
+    others = list_texts(tx, kind, participant_id)
+    if len(others) >= MAX_TEXTS:
+        raise FabulaError(
+            Code.TEXT_INVALID,
+            message("There can be {limit:,} such texts of one participant. Nothing was changed.", limit=MAX_TEXTS),
+        )
     new = ParticipantText(
         id=new_id(),
         participant_id=participant_id,
-        text=_check_text(text),
+        text=check_participant_text(text),
         is_private=is_private,
         created_at=current_timestamp() if kind == "biography" else "",
-        place=last + 1,
+        place=max((one.place for one in others), default=0) + 1,
     )
     values: dict[str, object] = {
         "id": new.id,
@@ -98,7 +101,7 @@ def edit_text(
     """Change a text, or who a fixed prompt reaches."""
     changed = replace(
         item,
-        text=item.text if text is None else _check_text(text),
+        text=item.text if text is None else check_participant_text(text),
         is_private=item.is_private if is_private is None else is_private,
     )
     values: dict[str, object] = {"text": changed.text}
@@ -119,13 +122,3 @@ def reorder_texts(tx: WriteTransaction, kind: ParticipantTextKind, order: Sequen
     for place, item in enumerate(order, start=1):
         if item.place != place:
             tx.update_row(_TABLES[kind], {"id": item.id}, {"place": place})
-
-
-def _check_text(text: str) -> str:
-    checked = normalise(text).strip()
-    if not 0 < len(checked) <= MAX_TEXT_CHARACTERS:
-        raise FabulaError(
-            Code.TEXT_INVALID,
-            message("Such a text has 1 to {limit:,} characters. Nothing was changed.", limit=MAX_TEXT_CHARACTERS),
-        )
-    return checked

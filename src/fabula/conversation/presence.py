@@ -7,7 +7,10 @@ with the assistant, has no listeners to tell apart.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from functools import cached_property
+from math import inf
 
 from msgspec import Struct, field
 from sqlalchemy import bindparam
@@ -20,6 +23,7 @@ from fabula.store.queries import RowQuery
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
 
+_FEW_RANGES = 64  # which are looked through one by one
 _RANGES = RowQuery(
     presence,
     presence.c.conversation_id == bindparam("conversation"),
@@ -45,6 +49,7 @@ class Attendance:
 
     def __init__(self, ranges: Iterable[Presence] = ()) -> None:
         self.ranges = tuple(ranges)
+        self._present_in: dict[int, frozenset[str]] = {}  # by the place among the changes
 
     @property
     def participants(self) -> frozenset[str]:
@@ -58,7 +63,31 @@ class Attendance:
 
     def list_present_at(self, number: int) -> frozenset[str]:
         """Return who was present at the message with this number."""
-        return frozenset(one.participant_id for one in self.ranges if one.includes(number))
+        if len(self.ranges) <= _FEW_RANGES:
+            return frozenset(one.participant_id for one in self.ranges if one.includes(number))
+        span = bisect_right(self._changes, number)
+        if span not in self._present_in:
+            present = (who for who, changes in self._changes_of.items() if bisect_right(changes, number) % 2)
+            self._present_in[span] = frozenset(present)
+        return self._present_in[span]
+
+    @cached_property
+    def _changes_of(self) -> dict[str, list[float]]:
+        """The numbers at which each participant came, left, came again and so on; ranges that touch are one."""
+        changes: dict[str, list[float]] = {}
+        for one in sorted(self.ranges, key=lambda one: one.since):
+            until = inf if one.until is None else one.until
+            own = changes.setdefault(one.participant_id, [])
+            if own and one.since <= own[-1]:
+                own[-1] = max(own[-1], until)
+            elif one.since < until:
+                own += (one.since, until)
+        return changes
+
+    @cached_property
+    def _changes(self) -> list[float]:
+        """The numbers at which anybody came or left."""
+        return sorted({number for changes in self._changes_of.values() for number in changes})
 
     def find_listeners(self, said: Message) -> frozenset[str] | None:
         """Return who heard a message; None, for everybody, where neither presence nor an audience is recorded."""

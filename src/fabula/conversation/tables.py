@@ -10,9 +10,13 @@ from typing import Any, Literal
 
 from sqlalchemy import Column, Index, Integer, Text, UniqueConstraint
 
-from fabula.conversation.model import MessageKind
+from fabula.conversation.model import MAX_PARTICIPANTS, MessageKind
+from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
+from fabula.core.messages import message
 from fabula.store.schema import (
+    GroupLimit,
+    SavedRow,
     TableInfo,
     integer_column,
     json_column,
@@ -22,11 +26,33 @@ from fabula.store.schema import (
     timestamp_columns,
     version_column,
 )
+from fabula.text.offsets import normalise
 
 AREA = "conversation"
 PARTICIPANT_AREA = "people"
 
 TextOrigin = Literal["model", "hand"]  # who wrote a summary or a recap
+
+MAX_TEXTS = 1_000  # fixed prompts, or items of the biography, of one participant
+MAX_TEXT_CHARACTERS = 20_000  # of each
+
+
+def check_participant_text(text: str) -> str:
+    """Return a fixed prompt or an item of a biography with tidy line ends; refuse an empty or a long one."""
+    checked = normalise(text).strip()
+    if not 0 < len(checked) <= MAX_TEXT_CHARACTERS:
+        raise FabulaError(
+            Code.TEXT_INVALID,
+            message("Such a text has 1 to {limit:,} characters. Nothing was changed.", limit=MAX_TEXT_CHARACTERS),
+        )
+    return checked
+
+
+def _check_text_row(row: SavedRow) -> None:
+    check_participant_text(row.get("text", ""))
+
+
+_TEXTS_EACH = GroupLimit(column="participant_id", names=lambda row: [row["id"]], most=MAX_TEXTS)
 
 participants = project_table(
     "participants",
@@ -65,7 +91,12 @@ conversations = project_table(
 
 presence = project_table(
     "presence",
-    TableInfo(area=AREA, owner="project", item="conversation_id"),
+    TableInfo(
+        area=AREA,
+        owner="project",
+        item="conversation_id",
+        max_each=GroupLimit(column="conversation_id", names=lambda row: [row["participant_id"]], most=MAX_PARTICIPANTS),
+    ),
     Column("conversation_id", Text, nullable=False),
     Column("participant_id", Text, nullable=False, info={"refers_to": participants.name}),
     Column("since_number", Integer, nullable=False, server_default="0"),  # the first message that the participant heard
@@ -141,7 +172,13 @@ recaps = project_table(
 
 fixed_prompts = project_table(
     "fixed_prompts",
-    TableInfo(area=PARTICIPANT_AREA, owner="project", item="participant_id"),
+    TableInfo(
+        area=PARTICIPANT_AREA,
+        owner="project",
+        item="participant_id",
+        check_row=_check_text_row,
+        max_each=_TEXTS_EACH,
+    ),
     Column("id", Text, nullable=False),
     Column("participant_id", Text, nullable=False),
     integer_column("place"),
@@ -153,7 +190,13 @@ fixed_prompts = project_table(
 
 biographies = project_table(
     "biographies",
-    TableInfo(area=PARTICIPANT_AREA, owner="project", item="participant_id"),
+    TableInfo(
+        area=PARTICIPANT_AREA,
+        owner="project",
+        item="participant_id",
+        check_row=_check_text_row,
+        max_each=_TEXTS_EACH,
+    ),
     Column("id", Text, nullable=False),
     Column("participant_id", Text, nullable=False),
     integer_column("place"),

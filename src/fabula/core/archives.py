@@ -73,9 +73,7 @@ class Archive:
             self._check_exact(infos, entries)
         for name, info in entries.items():
             self._check(info, name)
-        self._entries = {
-            name: info for name, info in entries.items() if not info.is_dir() and not _is_system_file(name)
-        }
+        self._entries = {name: info for name, info in entries.items() if not self._is_skipped(info, name)}
         self.names = tuple(self._entries)
         self.unpacked_bytes = sum(info.file_size for info in infos)  # as the directory declares; no more is read
 
@@ -121,6 +119,12 @@ class Archive:
         if info.flag_bits & 1:
             problem = message("it is encrypted; unpack it with its password, and import the folder")
             raise _refuse(self._codes.unreadable, self.label, problem)
+
+    def _is_skipped(self, info: zipfile.ZipInfo, name: str) -> bool:
+        """Whether an entry is a folder, or what a system left behind; an exact archive hides nothing in either."""
+        if self._limits.is_exact:
+            return info.is_dir() and not info.file_size
+        return info.is_dir() or _is_system_file(name)
 
     def _check_exact(self, infos: list[zipfile.ZipInfo], entries: dict[str, zipfile.ZipInfo]) -> None:
         """Refuse an archive that two programs could read differently, or that hides bytes."""

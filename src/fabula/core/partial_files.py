@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from fabula.core.regular_files import open_regular_file
+
 if sys.platform != "win32":
     import fcntl
 
@@ -40,7 +42,7 @@ def sweep_partials(folder: Path, *patterns: str) -> int:
 
 def _is_held(path: Path) -> bool:
     if sys.platform != "win32":
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             try:
                 fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:

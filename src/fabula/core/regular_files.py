@@ -8,7 +8,9 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["open_regular_file"]
+__all__ = ["NOT_A_FILE", "open_regular_file"]
+
+NOT_A_FILE = "it is a folder, a pipe or a device, and not a file"
 
 
 def open_regular_file(path: Path) -> BinaryIO:
@@ -16,7 +18,7 @@ def open_regular_file(path: Path) -> BinaryIO:
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is a folder, a pipe or a device, and not a file")
+            raise OSError(errno.EINVAL, NOT_A_FILE)
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)

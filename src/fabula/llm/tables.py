@@ -24,8 +24,8 @@ runs = project_table(
     text_column("currency", "USD"),
     text_column("prefix_hash"),
     json_column("trace", "{}", info={"type": dict[str, Any]}),
-    text_column("prompt", None),
-    text_column("answer"),
+    text_column("prompt", None, info={"any_length": True}),
+    text_column("answer", info={"any_length": True}),
     text_column("outcome"),
     json_column("verdicts", info={"type": list[Any]}),
     Column("number", BigInteger, nullable=False, server_default="0"),  # in the order they were made; 0 for older ones

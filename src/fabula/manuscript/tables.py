@@ -53,7 +53,7 @@ revisions = project_table(
     Column("document_id", Text, nullable=False),
     Column("revision", Integer, nullable=False),
     text_column("title"),
-    text_column("text"),
+    text_column("text", info={"any_length": True}),  # as long as a document
     text_column("label"),
     text_column("cause"),  # typed, replaced, accepted, restored, merged, split, renamed
     text_column("at"),

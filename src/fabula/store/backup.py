@@ -22,7 +22,7 @@ BACKUP_FOLDER = "backups"
 MAX_BACKUPS = 10
 DAY = 24 * 3600.0
 STAMP = "%Y-%m-%dT%H%M%S%f"  # in the name of a copy
-_NUMBER = re.compile(r"T\d{12}Z?-(\d{6})-")
+_NUMBER = re.compile(r"T\d{12}Z?-(\d{6,})-")
 
 
 def back_up(file: Path, *, reason: str = "daily", keep: int = MAX_BACKUPS) -> Path:

@@ -8,7 +8,7 @@ feed without further code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -48,12 +48,23 @@ OwnerKind = Literal["project", "user"]
 NonBlank = Annotated[str, Meta(pattern=r"\S")]
 Percent = Annotated[int, Meta(ge=0, le=100)]
 Fraction = Annotated[float, Meta(ge=0, le=1)]
-ColumnInfo = dict[str, Any]  # for saves: `file`, `type`, `parent` (see `save.tables`); for undo: `refers_to`, a table
+ColumnInfo = dict[
+    str, Any
+]  # for saves: `file`, `type`, `parent`, `any_length` (see `save.tables`); for undo: `refers_to`
 MAX_SHORT_TEXT = 1_000  # characters of ids, names and titles
+MAX_LONG_TEXT = 1_000_000  # characters of every other text that a prompt may hold; a document has files of its own
 _SHORT_COLUMNS = frozenset(
     {"title", "name", "type", "kind", "status", "pov", "model", "label", "cause", "mode", "speaker"}
 )
 SavedRow = Mapping[str, Any]  # without the owner's id; a column with its default may be missing
+
+
+class GroupLimit(Struct, frozen=True, kw_only=True):
+    """How many things the rows with one value of a column may name, such as the participants of a conversation."""
+
+    column: str
+    names: Callable[[SavedRow], Iterable[Any]]  # what a row names
+    most: int
 
 
 class TableInfo(Struct, frozen=True, kw_only=True):
@@ -66,6 +77,7 @@ class TableInfo(Struct, frozen=True, kw_only=True):
     is_portable: Callable[[SavedRow], bool] | None = None  # whether a row may enter a save or come out of one
     max_rows: int | None = None  # that the services allow one owner
     check_row: Callable[[SavedRow], None] | None = None  # what the services refuse, for rows that come from a file
+    max_each: GroupLimit | None = None  # that the services allow one thing
     tracked: bool = True  # a change raises the owner's version and is recorded in the change feed
     derived: tuple[str, tuple[str, ...]] | None = None  # a column, and its values in rows that a program made
     across_projects: bool = False  # a worker may query the rows of all owners (`all_projects`)
@@ -97,6 +109,15 @@ def is_short(column: Column[Any]) -> bool:
     """Whether a text column holds ids, names or titles, which are of bounded length."""
     is_text = not isinstance(column.type, Json) and "file" not in column.info
     return is_text and (column.primary_key or str(column.name) in _SHORT_COLUMNS)
+
+
+def max_characters(column: Column[Any]) -> int | None:
+    """How many characters the services let into a text column; None for JSON, and for texts of any length."""
+    if not isinstance(column.type, Text) or not column.info.keys().isdisjoint({"file", "any_length"}):
+        return None
+    if is_short(column):
+        return MAX_SHORT_TEXT
+    return MAX_LONG_TEXT if table_info(column.table).in_saves else None
 
 
 def project_table(name: str, info: TableInfo, *parts: Any, key: tuple[str, ...] = ("id",)) -> Table:

@@ -54,7 +54,7 @@ from fabula.store.queries import (
     select_by_key,
     select_rows,
 )
-from fabula.store.schema import MAX_SHORT_TEXT, OwnerKind, is_short, key_columns, match_keys, table_info
+from fabula.store.schema import MAX_SHORT_TEXT, OwnerKind, key_columns, match_keys, max_characters, table_info
 from fabula.store.tables import PROJECT_NUMBERS, owner_versions, projects
 
 if TYPE_CHECKING:
@@ -239,6 +239,7 @@ class WriteTransaction(ReadTransaction):
         self._changes: dict[OwnerKind, dict[tuple[str, str], None]] = {}
         self._items: dict[str, dict[str, None]] = {}
         self.versions: dict[OwnerKind, int] = {}
+        self.is_restoring = False  # rows that this store had before, of any length
         self.recorder: ChangeRecorder | None = None  # of rows as they were, so that the change can be undone
         self.undo_label: Sentence | None = None  # what was done, where the change can be undone
         self.series_transactions: dict[str, WriteTransaction] = {}  # by series: committed with this one
@@ -259,6 +260,7 @@ class WriteTransaction(ReadTransaction):
         if tx is None:
             tx = self.series_transactions[series_id] = WriteTransaction(self._connection, {"project": series_id})
             tx.lock_owners()
+            tx.is_restoring = self.is_restoring
             tx.recorder = None if self.recorder is None else type(self.recorder)()
         return tx
 
@@ -405,7 +407,8 @@ class WriteTransaction(ReadTransaction):
             raise scope_violation(f"a row of {table.name} cannot be given to another {info.owner}")
         check_clauses(table, [value for value in values.values() if isinstance(value, ClauseElement)])
         _check_texts(values)
-        _check_lengths(table, values)
+        if not self.is_restoring:
+            _check_lengths(table, values)
 
     def _execute_recording(self, table: Table, query: Any) -> int:
         """Execute a query, record which items it changed, and return the number of rows."""
@@ -473,17 +476,23 @@ def _is_storable(value: object) -> bool:
 
 
 def _check_lengths(table: Table, values: Mapping[str, Any]) -> None:
-    """Refuse names and titles that no save could hold."""
+    """Refuse names, titles and other texts that no save could hold."""
     for name, value in values.items():
-        if isinstance(value, str) and len(value) > MAX_SHORT_TEXT and is_short(table.c[name]):
-            raise FabulaError(
-                Code.TEXT_INVALID,
-                message(
-                    "{text!r} is too long: a name or a title has {most:,} characters at most. Nothing was changed.",
-                    text=f"{value[:40]}…",
-                    most=MAX_SHORT_TEXT,
-                ),
+        most = max_characters(table.c[name]) if isinstance(value, str) and len(value) > MAX_SHORT_TEXT else None
+        if most is not None and len(value) > most:
+            shown = f"{value[:40]}…"
+            sentence = message(
+                "{text!r} is too long: a name or a title has {most:,} characters at most. Nothing was changed.",
+                text=shown,
+                most=most,
             )
+            if most > MAX_SHORT_TEXT:
+                sentence = message(
+                    "{text!r} is too long: such a text has {most:,} characters at most. Nothing was changed.",
+                    text=shown,
+                    most=most,
+                )
+            raise FabulaError(Code.TEXT_INVALID, sentence)
 
 
 def _check_texts(values: Mapping[str, Any]) -> None:

@@ -173,3 +173,28 @@ def test_the_time_of_the_last_change_never_goes_backwards(tmp_path: Path) -> Non
 def test_a_lock_says_who_holds_it(tmp_path: Path) -> None:
     with hold_lock(tmp_path / LOCK_FILE):
         assert msgspec.json.decode((tmp_path / LOCK_FILE).read_bytes())["pid"] == os.getpid()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes of this kind")
+def test_a_session_of_a_stranger_neither_stalls_a_writer_nor_leads_one_to_another_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, own = tmp_path / "session", tmp_path / "diary.txt"
+    folder.mkdir()
+    own.write_text("Mine.")
+    lock, seen = folder / LOCK_FILE, folder / f"{LOCK_FILE}.seen"
+    monkeypatch.setattr(session_lock, "WAIT_SECONDS", 0.1)
+    os.mkfifo(lock)
+    with pytest.raises(FabulaError) as refused:
+        append_messages(folder, [make_line("a")])
+    assert refused.value.code is Code.EXPORT_REFUSED
+    lock.unlink()
+    lock.write_bytes(b"somebody")
+    for plant in (lambda: seen.symlink_to(own), lambda: os.mkfifo(seen)):
+        seen.unlink(missing_ok=True)
+        plant()
+        with pytest.raises(FabulaError):
+            append_messages(folder, [make_line("a")])
+        assert own.read_text() == "Mine."
+        assert not seen.is_symlink()
+        assert seen.is_file()

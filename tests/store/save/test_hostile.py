@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Text
 
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import projects
 from fabula.manuscript.tables import beats
 from fabula.store.save import reader as save_open
 from fabula.store.save.loading import list_project_backups, load_save, verify_save
+from fabula.store.save.tables import series_formats, table_formats
+from fabula.store.schema import MAX_SHORT_TEXT, max_characters
 from fabula.store.store import Store
 from tests.conftest import ENGINES
 from tests.store.save.rows import GOLDEN, PROJECT, assert_says, everything, fill, members
@@ -122,6 +125,22 @@ def _many_memories(forged: Forgery) -> None:
         forged.add("memories", id=f"m-{number}", text="Likes fog.")
 
 
+def _many_participants(forged: Forgery) -> None:
+    for number in range(201):
+        forged.add("presence", conversation_id="desk", participant_id=f"game:p{number}")
+
+
+def _many_texts(forged: Forgery) -> None:
+    for number in range(1001):
+        forged.add("biographies", id=f"b-{number}", participant_id="game:mira", text="Born by the sea.")
+
+
+def _many_later_aliases(forged: Forgery) -> None:
+    for number in range(3):
+        names = [f"n{number}-{one}" for one in range(400)]
+        forged.add("codex_progressions", id=f"x-{number}", entry_id="mira", text="x", aliases=names)
+
+
 def _without(name: str) -> Callable[[Forgery], None]:
     return lambda forged: forged.members.__delitem__(name)
 
@@ -140,6 +159,8 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], Code, tuple[str, ...]]] = 
     "absurd sizes": (_listed("beats.jsonl", bytes=10**15), UNSAFE, ("bytes",)),
     "a checksum that is none": (_listed("beats.jsonl", sha256="../x"), DAMAGED, ("manifest.json",)),
     "an extra member": (_lying(_member("notes/extra.md")), DAMAGED, ("notes/extra.md", "does not list")),
+    "a member that a system leaves behind": (_lying(_member(".DS_Store")), DAMAGED, ("DS_Store", "does not list")),
+    "a folder with bytes in it": (_lying(_member("documents/")), DAMAGED, ("documents/", "does not list")),
     "a missing member": (_lying(_without("beats.jsonl")), DAMAGED, ("beats.jsonl", "lacks")),
     "a listed member of no use": (_member("vectors.bin"), DAMAGED, ("vectors.bin",)),
     "a path that climbs out": (_member("../x.md"), UNSAFE, ("outside",)),
@@ -239,6 +260,14 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], Code, tuple[str, ...]]] = 
     "too many aliases": (_row("codex_entries", 0, aliases=[f"n{n}" for n in range(2000)]), UNSAFE, ("aliases",)),
     "too many memories": (_many_memories, UNSAFE, ("memories", "1000")),
     "a memory that is too long": (_row("memories", 0, text="x" * 30_000), UNSAFE, ("line 1 of memories",)),
+    "more participants than can talk": (_many_participants, UNSAFE, ("presence", "200")),
+    "a biography without end": (_many_texts, UNSAFE, ("biographies", "1000")),
+    "a fixed prompt that is too long": (
+        _row("fixed_prompts", 0, text="x" * 20_001),
+        UNSAFE,
+        ("line 1 of fixed_prompts",),
+    ),
+    "too many aliases in later chapters": (_many_later_aliases, UNSAFE, ("codex_progressions", "1000")),
     "a setting that is too large": (_row("settings", 0, value="x" * 200_000), UNSAFE, ("line 1 of settings",)),
     "shares above the whole": (
         _row("budgets", 0, profile={layer: {"ratio": 0.9, "minimum": 0} for layer in ("rules", "settings")}),
@@ -423,6 +452,25 @@ def test_a_broken_file_is_refused_whole(name: str, full: Store, tmp_path: Path) 
     make, code, words = BROKEN[name]
     make(tmp_path / "bad.fabula")
     assert_refused(full, tmp_path / "bad.fabula", code, words)
+
+
+def test_no_text_of_a_row_is_longer_than_the_services_allow(tmp_path: Path) -> None:
+    for table_format in (*table_formats(), *series_formats()):
+        for column, most in table_format.max_characters.items():
+            forged = Forgery()
+            if most == MAX_SHORT_TEXT or f"{table_format.name}.jsonl" not in forged.members:
+                continue
+            forged.line(table_format.name, 0, **{column: "x" * (most + 1)})
+            forged.write(tmp_path / "bad.fabula")
+            report = verify_save(tmp_path / "bad.fabula")
+            assert report.code in (UNSAFE, DAMAGED), (table_format.name, column)
+    unlimited = {
+        f"{table_format.name}.{column.name}"
+        for table_format in table_formats()
+        for column in table_format.table.columns
+        if isinstance(column.type, Text) and max_characters(column) is None
+    }
+    assert unlimited == {"documents.text", "revisions.text", "runs.prompt", "runs.answer"}
 
 
 def test_the_forger_makes_good_saves_where_nothing_is_changed(store: Store, tmp_path: Path) -> None:

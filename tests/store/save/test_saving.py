@@ -275,17 +275,19 @@ def test_a_project_that_could_not_be_loaded_again_does_not_replace_a_good_save(f
     assert (tmp_path / "a.fabula").read_bytes() == good
 
 
-@pytest.mark.parametrize("place", ["no/such/folder/a.fabula", "file/a.fabula", "folder"])
+@pytest.mark.parametrize("place", ["no/such/folder/a.fabula", "file/a.fabula", "folder", "pipe"])
 def test_a_place_that_cannot_be_written_to_is_refused_in_words(place: str, tmp_path: Path) -> None:
     store = Store.open(tmp_path / "data")
     projects.create(store, "Mine", project_id="mine")
     (tmp_path / "file").write_text("no folder")
     (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(FabulaError) as refused:
         save_project(store, "mine", tmp_path / place)
     assert_says(refused.value, Code.STORE_READ_ONLY)
     assert sorted(tmp_path.rglob("*")) == before
+    assert (tmp_path / "pipe").is_fifo()
     store.close()
 
 

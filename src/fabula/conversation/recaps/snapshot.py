@@ -28,6 +28,7 @@ from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
 
 MAX_RELATED = 64  # other conversations of the same participants, the latest
+MAX_TOGETHER = 64  # who are present; of more, no other conversations are looked for
 MAX_QUOTED = 8  # of these, whose latest messages are read
 QUOTED_MESSAGES = 20  # of each
 MAX_OFFERED = 2_000  # fragments of messages that are kept for the next request
@@ -218,7 +219,7 @@ class _Loader(Struct, frozen=True):
 
     def load_related(self, name: str, attendance: Attendance) -> tuple[tuple[str, ...], tuple[Fragment, ...]]:
         """Load the other conversations of all who are present, and the latest messages of the latest of them."""
-        if not attendance.present:
+        if not 0 < len(attendance.present) <= MAX_TOGETHER:
             return (), ()
         records = find_conversations(self.reading, attendance.present, "subset", limit=MAX_RELATED + 1)
         others = [one for one in records if one.id != name][:MAX_RELATED]

@@ -15,6 +15,7 @@ from typing import Any
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, message
+from fabula.core.regular_files import NOT_A_FILE
 from fabula.formats.chats.model import MAX_MESSAGES, JsonObject
 from fabula.formats.safe.files import refuse_unwritten
 from fabula.formats.safe.import_errors import CORRECT, refuse_too_large, refuse_unreadable
@@ -69,7 +70,7 @@ def append_lines(path: Path, data: bytes) -> tuple[Sentence, ...]:
         descriptor = os.open(path, flags, 0o666)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise OSError(errno.EINVAL, "it is a folder, a pipe or a device, and not a file")
+                raise OSError(errno.EINVAL, NOT_A_FILE)
             return _append(descriptor, data, path)
         finally:
             os.close(descriptor)

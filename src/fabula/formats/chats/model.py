@@ -16,8 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fabula.conversation.edits import ConversationRecord
-from fabula.conversation.history import MAX_MESSAGE_CHARACTERS
-from fabula.conversation.model import Message, MessageKind
+from fabula.conversation.model import MAX_MESSAGE_CHARACTERS, Message, MessageKind
 from fabula.conversation.participants import Participants, strip_revision
 from fabula.conversation.presence import Attendance, Presence
 from fabula.core.fragment import Role

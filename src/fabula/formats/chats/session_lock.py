@@ -23,6 +23,7 @@ from msgspec import Struct
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import message
+from fabula.core.regular_files import open_regular_file
 from fabula.formats.safe.files import refuse_unwritten
 
 if sys.platform != "win32":
@@ -90,7 +91,7 @@ def _create(path: Path, token: str) -> bool:
 
 def _take_over(path: Path, token: str) -> bool:
     """Put our lock in place of a stale one; of several who try, one succeeds."""
-    with suppress(FileNotFoundError), path.open("rb") as stream:
+    with suppress(FileNotFoundError), open_regular_file(path) as stream:
         if not _claim(stream.fileno(), path) or not _is_stale(path, stream.read(_MAX_BYTES)):
             return False
         own = path.with_name(f"{path.name}.{token}")
@@ -102,7 +103,7 @@ def _take_over(path: Path, token: str) -> bool:
 
 def _release(path: Path, token: str) -> None:
     """Remove our lock, unless it was stale and somebody else has it now."""
-    with suppress(OSError), path.open("rb") as stream:
+    with suppress(OSError), open_regular_file(path) as stream:
         _sighting_path(path).unlink(missing_ok=True)
         is_own = f'"{token}"'.encode() in stream.read(_MAX_BYTES)
         if is_own and sys.platform == "win32":
@@ -134,11 +135,14 @@ def _is_stale(path: Path, data: bytes) -> bool:
     lock = (status.st_ino, status.st_mtime_ns, status.st_size)
     seen = _sighting_path(path)
     with suppress(OSError, msgspec.DecodeError):
-        sighting = msgspec.json.decode(seen.read_bytes()[:_MAX_BYTES], type=_Sighting)
+        with open_regular_file(seen) as stream:
+            sighting = msgspec.json.decode(stream.read(_MAX_BYTES), type=_Sighting)
         if (sighting.lock, sighting.machine) == (lock, machine):
             return now - sighting.since >= STALE_SECONDS
     with suppress(OSError):
-        seen.write_bytes(msgspec.json.encode(_Sighting(lock, machine, now)))
+        own = seen.with_name(f"{seen.name}.{new_id()}")  # in place of a link, and never through one
+        own.write_bytes(msgspec.json.encode(_Sighting(lock, machine, now)))
+        own.replace(seen)
     return False
 
 

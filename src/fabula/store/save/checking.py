@@ -132,6 +132,7 @@ class _Checker:
         table = str(table_format.table.name)
         unique = {columns: self._keys.setdefault((table, columns), set()) for columns in table_format.unique}
         parents: dict[Any, Any] = {}
+        grouped: dict[Any, set[Any]] = {}
         self._check_count(table_format)
         for line in self._save.lines(table_format.name):
             self._check_columns(table_format, line)
@@ -156,7 +157,7 @@ class _Checker:
             if table_format.parent:
                 key, parent = key_and_parent(table_format, line.record)
                 parents[key] = parent
-            self._check_bounds(table_format, line)
+            self._check_bounds(table_format, line, grouped)
             self._counter.advance()
             count += 1
         self._check_tree(table_format, parents)
@@ -172,17 +173,32 @@ class _Checker:
             )
             raise save_unsafe(self._save.label, problem)
 
-    def _check_bounds(self, table_format: TableFormat, line: SaveLine) -> None:
-        """Refuse a row that the services would not let in."""
-        check = table_info(table_format.table).check_row
-        if self._save.is_trusted or check is None or not table_format.is_portable(line.record):
+    def _check_bounds(self, table_format: TableFormat, line: SaveLine, grouped: dict[Any, set[Any]]) -> None:
+        """Refuse a row that the services would not let in, and more rows of one thing than they would."""
+        info, record = table_info(table_format.table), line.record
+        if self._save.is_trusted or not table_format.is_portable(record):
             return
+        for name, most in table_format.max_characters.items():
+            if len(record.get(name) or "") > most:
+                reason: Sentence | str = message("{column!r} has more than {max} characters", column=name, max=most)
+                raise self._unusable(line, reason)
         try:
-            check(line.record)
+            if info.check_row is not None:
+                info.check_row(record)
         except (FabulaError, ValueError) as error:
             reason = error.message if isinstance(error, FabulaError) else str(error)
-            problem = message("{location} cannot be used ({reason})", location=line.location, reason=reason)
-            raise save_unsafe(self._save.label, problem) from None
+            raise self._unusable(line, reason) from None
+        if info.max_each is not None:
+            owner = record.get(info.max_each.column)
+            names = grouped.setdefault(owner, set())
+            names.update(info.max_each.names(record))
+            if len(names) > info.max_each.most:
+                reason = message("{owner!r} has more than {max} of them", owner=owner, max=info.max_each.most)
+                raise self._unusable(line, reason)
+
+    def _unusable(self, line: SaveLine, reason: Sentence | str) -> FabulaError:
+        problem = message("{location} cannot be used ({reason})", location=line.location, reason=reason)
+        return save_unsafe(self._save.label, problem)
 
     def _check_columns(self, table_format: TableFormat, line: SaveLine) -> None:
         unknown = line.record.keys() - table_format.columns

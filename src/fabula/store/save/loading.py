@@ -118,6 +118,7 @@ def load_save(
         ):
             if second.manifest != manifest:
                 raise save_damaged(second.label, message("it changed while it was being read"))
+            tx.is_restoring = is_trusted
             if tx.recorder is not None:
                 tx.recorder.is_redone = is_redo
             replaced = tx.row(projects)

@@ -2,8 +2,8 @@
 
 Everything comes from the tables themselves: owner, keys, references, types, and whether they are saved. A column can
 add to it: with `info={"file": "md"}` its text goes to a file of its own, `info={"type": SomeType}` names a type that
-every value must fit, and `info={"parent": True}` marks a column that names a row of the same table without a foreign
-key, so that cycles are found.
+every value must fit, `info={"any_length": True}` lets in a text of any length, and `info={"parent": True}` marks a
+column that names a row of the same table without a foreign key, so that cycles are found.
 """
 
 from __future__ import annotations
@@ -18,7 +18,16 @@ from msgspec.structs import replace
 from sqlalchemy import BigInteger, Column, Float, ForeignKeyConstraint, Integer, Table, UniqueConstraint
 
 from fabula.store.save.secrets import holds_names_and_values, is_secret_value
-from fabula.store.schema import MAX_SHORT_TEXT, Json, OwnerKind, TableInfo, all_tables, is_short, table_info
+from fabula.store.schema import (
+    MAX_SHORT_TEXT,
+    Json,
+    OwnerKind,
+    TableInfo,
+    all_tables,
+    is_short,
+    max_characters,
+    table_info,
+)
 
 USER_FOLDER = "person/"  # the folder of the user's tables
 SERIES_FOLDER = "series/"  # the folder of what the series of a book shares with it
@@ -60,6 +69,7 @@ class TableFormat(Struct, frozen=True, kw_only=True):
     float_columns: tuple[str, ...]
     defaults: dict[str, Any]  # of the key columns
     null_columns: frozenset[str]  # JSON columns whose default is `null`: the database sets it, an insert cannot
+    max_characters: dict[str, int]  # that the services let into each text column with a limit
     holds_settings: bool
     row_type: type[Struct]
 
@@ -130,6 +140,7 @@ def make_table_format(table: Table) -> TableFormat:
         float_columns=tuple(column.name for column in columns if isinstance(column.type, Float)),
         defaults={column.name: _default_value(column) for column in columns if any(column.name in key for key in keys)},
         null_columns=frozenset(column.name for column in columns if _defaults_to_null(column)),
+        max_characters={str(column.name): most for column in columns if (most := max_characters(column)) is not None},
         holds_settings=holds_names_and_values(table),
         row_type=msgspec.defstruct(
             str(table.name), [_field(column) for column in columns], kw_only=True, forbid_unknown_fields=True
