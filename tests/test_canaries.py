@@ -30,6 +30,7 @@ from tests.canaries.talks import RepeatingProvider, run_talks
 SEED = int(os.environ.get("FABULA_CANARIES_SEED", "1607"))
 PROMPTS = int(os.environ.get("FABULA_CANARIES", "400"))
 TALKS = int(os.environ.get("FABULA_TALKS", "60"))
+FIRST_PROJECT = int(os.environ.get("FABULA_TALKS_FIRST", "0"))  # with FABULA_TALKS=1: this project alone
 
 
 def make_scene(random: Random, planted: PlantedStore, requests: list[str]) -> Scene:
@@ -188,10 +189,11 @@ def test_no_speaker_is_told_a_word_that_it_could_not_hear_and_each_is_told_those
     )
     monkeypatch.setenv("FABULA_MODELS", str(models))
     monkeypatch.setattr(background_model, "make_provider", lambda _: RepeatingProvider())
-    print(f"seed {SEED}, {TALKS} conversations")
-    result = run_talks(tmp_path, SEED, TALKS)
+    print(f"seed {SEED}, {TALKS} conversations from project {FIRST_PROJECT} on")
+    result = run_talks(tmp_path, SEED, TALKS, FIRST_PROJECT)
     print(dict(result.counts))
     assert not result.faults, f"{len(result.faults)} faults\n" + "\n".join(result.faults[:10])
     assert result.counts["conversations"] >= TALKS
     happened = {"whisper", "join", "leave", "undo", "correct", "delete", "branch", "pin", "run_jobs", "recaps", "chat"}
-    assert happened <= {name for name, count in result.counts.items() if count}, "everything happens somewhere"
+    missing = happened - {name for name, count in result.counts.items() if count}
+    assert TALKS < 60 or not missing, "everything happens somewhere"

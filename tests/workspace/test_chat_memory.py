@@ -259,6 +259,39 @@ def test_no_message_before_the_window_is_left_uncovered(party: ProjectHandle) ->
         assert not missing, number
 
 
+def test_rounds_whose_summary_was_removed_are_told_though_a_later_recap_names_them(party: ProjectHandle) -> None:
+    rules = RecapRules(rounds_per_summary=2, rounds_per_recap=4, max_chars=5000)
+    add_rounds(party, 1, 2)
+    summarise(party, rules)
+    (summary,) = party.recaps.list_recaps(TALK)
+    party.recaps.remove(TALK, summary.id)
+    add_rounds(party, 3, 4)
+    summarise(party, rules)
+    add_rounds(party, 5, 5)
+    set_setting(party, "maxHistoryTokens", 20)
+    set_setting(party, "History.RelevantHistory", "classic")  # what is found by search is not the point here
+    (recap,) = (one for one in party.recaps.list_recaps(TALK) if one.kind == "recap")
+    assert "Answer01" not in recap.text
+    prompt = prompt_of(ask(party, "Mara", recipe="chat"))
+    assert recap.text in prompt
+    assert [number for number in range(1, 6) if f"Answer{number:02}" not in prompt] == []
+
+
+def test_a_conversation_of_characters_alone_is_summarised(party: ProjectHandle) -> None:
+    for number in range(1, 13):
+        say(party, "Mara", f"Question{number:02}. {LONG}")
+        say(party, "Bo", f"Answer{number:02}. {LONG}")
+    party.conversations.leave(TALK, "Ann")
+    assert party.conversations.get(TALK).record.round_count == 11  # the first two lines belong to the first round
+    summarise(party)
+    assert [(one.kind, one.rounds[0], one.rounds[-1]) for one in party.recaps.list_recaps(TALK)] == [
+        ("summary", 1, 5),
+        ("summary", 6, 10),
+        ("recap", 1, 10),
+    ]
+    assert "Answer01" in prompt_of(ask(party, "Bo"))
+
+
 def test_too_many_messages_or_tokens_are_summarised_before_the_fifth_round(party: ProjectHandle) -> None:
     add_rounds(party, 1, 1)
     for number in range(70):

@@ -56,6 +56,15 @@ def refuse(project: ProjectHandle, code: Code, act: object) -> str:
     return refused.value.sentence
 
 
+def test_the_player_of_a_chinese_project_has_a_chinese_name(store: Store) -> None:
+    projects.create(store, "雾港", project_id="fog", language="zh")
+    with Workspace(store) as workspace:
+        fog = workspace.project("fog")
+        fog.participants.add("林远", persona="寡言。")
+        assert [one.name for one in fog.chat.start(title="码头").present if one.id.startswith("player:")] == ["玩家"]
+        assert fog.participants.ensure_player().name == "玩家"
+
+
 def test_the_player_is_made_once(party: ProjectHandle) -> None:
     first = party.participants.ensure_player()
     assert (first.name, party.participants.ensure_player("Other")) == ("Ann", first)

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
-from sqlalchemy import ColumnElement, Row, desc
+from sqlalchemy import ColumnElement, Row, bindparam, desc
 
 from fabula.conversation.model import (
     MAX_MESSAGE_CHARACTERS,
@@ -25,18 +25,34 @@ from fabula.conversation.model import (
     get_kind,
     hash_content,
 )
-from fabula.conversation.participants import base_id, conv_key
+from fabula.conversation.participants import base_id, conv_key, strip_revision
 from fabula.conversation.presence import Presence
 from fabula.conversation.tables import conversations, messages, presence
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
 from fabula.core.messages import Sentence, message
+from fabula.store.queries import RowQuery
 from fabula.store.rows import make_row, read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.offsets import normalise
 
 NOTHING_DUE = {"recap_due": 0, "said_due": 0, "tokens_due": 0}  # it is not known when the next summary is due
+_IN_CONVERSATION = messages.c.conversation_id == bindparam("conversation")
+_LAST_BEGINNING = RowQuery(
+    messages,
+    _IN_CONVERSATION,
+    messages.c.round > 0,
+    order=(desc(messages.c.number),),
+    limit=1,
+    only=("number", "kind"),
+)
+_SINCE = RowQuery(
+    messages,
+    _IN_CONVERSATION,
+    messages.c.number >= bindparam("first"),
+    only=("id", "parent_id", "final", "speaker", "round"),
+)
 _INVALID = (msgspec.ValidationError, TypeError, RecursionError)
 
 
@@ -263,13 +279,12 @@ def save_tree(
     at = current_timestamp()
     known: set[str | None] = {None}
     stored: list[Message] = []
-    rounds = 0
+    counter = RoundCounter()
     for number, one in enumerate(tree):
         checked = _check_message(one)
         if checked.parent_id not in known or checked.id in known:
             raise _refused(message("A message must stand behind the one that it follows."))
-        rounds += checked.kind is MessageKind.USER
-        stored.append(_complete(checked, number, rounds, at))
+        stored.append(_complete(checked, number, counter.count(checked), at))
         known.add(checked.id)
     present = list(ranges)
     _check_count({one.participant_id for one in present})
@@ -281,7 +296,7 @@ def save_tree(
         "mode_state": dict(mode_state or {}),
         "leaf_id": leaf_id,
         "said": len(stored),
-        "rounds": rounds,
+        "rounds": counter.rounds,
         "tokens": sum(one.token_estimate for one in stored),
         "made": created_at or at,
         "changed": at,
@@ -297,7 +312,8 @@ def _append(
     tx: WriteTransaction, conversation_id: str, new_messages: Sequence[Message], *, as_first: bool = False
 ) -> list[Message]:
     row = tx.require(conversations, id=conversation_id)
-    leaf, at, rounds = None if as_first else row.leaf_id, current_timestamp(), row.rounds
+    leaf, at = None if as_first else row.leaf_id, current_timestamp()
+    counter = RoundCounter(row.rounds, tx, conversation_id)
     stored: list[Message] = []
     known_parents: set[str | None] = {None, leaf}
     for number, new in enumerate(new_messages, start=row.said):
@@ -305,25 +321,78 @@ def _append(
         parent = checked.parent_id or leaf
         if parent not in known_parents:
             _check_parent(tx, conversation_id, parent or "")
-        rounds += checked.kind is MessageKind.USER
-        stored.append(_complete(replace(checked, parent_id=parent), number, rounds, at))
+        placed = replace(checked, parent_id=parent)
+        stored.append(_complete(placed, number, counter.count(placed), at))
         leaf = checked.id
         known_parents.add(leaf)
     if stored:
         _insert_messages(tx, conversation_id, stored)
         tokens = row.tokens + sum(one.token_estimate for one in stored)
-        values = {"leaf_id": leaf, "said": row.said + len(stored), "rounds": rounds, "tokens": tokens, "changed": at}
+        values = {
+            "leaf_id": leaf,
+            "said": row.said + len(stored),
+            "rounds": counter.rounds,
+            "tokens": tokens,
+            "changed": at,
+        }
         tx.change_row(conversations, {"id": conversation_id}, values)
     return stored
 
 
-def _complete(said: Message, number: int, rounds: int, at: str) -> Message:
-    """Fill in what the store keeps of a new message; `rounds` is the number of the running round."""
+class RoundCounter:
+    """Counts rounds while messages are added: a user message begins one (cnv-6).
+
+    Where characters speak among themselves, one begins when somebody speaks again who has spoken since the last began.
+    """
+
+    def __init__(self, rounds: int = 0, tx: ReadTransaction | None = None, conversation_id: str = "") -> None:
+        self.rounds = rounds
+        self._reading, self._conversation_id = tx, conversation_id
+        # Who has spoken since a round of characters began, by the message up to which; None in a round of a user
+        self._speakers: dict[str | None, frozenset[str] | None] = {None: frozenset()}
+
+    def count(self, said: Message) -> int:
+        """Count a message behind its parent; return the number of the round that it begins, or 0."""
+        if said.kind is MessageKind.USER:
+            self._speakers[said.id] = None
+        else:
+            if said.parent_id not in self._speakers:
+                self._speakers[said.parent_id] = self._load_speakers(said.parent_id)
+            spoken, own = self._speakers[said.parent_id], frozenset({strip_revision(said.speaker)})
+            if spoken is None or not said.final:
+                self._speakers[said.id] = spoken
+                return 0
+            if own.isdisjoint(spoken):
+                self._speakers[said.id] = spoken | own
+                return 0
+            self._speakers[said.id] = own
+        self.rounds += 1
+        return self.rounds
+
+    def _load_speakers(self, message_id: str | None) -> frozenset[str] | None:
+        if self._reading is None:
+            return None
+        last = self._reading.query(_LAST_BEGINNING, conversation=self._conversation_id)
+        if last and last[0].kind == MessageKind.USER.value:
+            return None
+        first = last[0].number if last else 0
+        rows = {row.id: row for row in self._reading.query(_SINCE, conversation=self._conversation_id, first=first)}
+        speakers: set[str] = set()
+        while message_id in rows:
+            row = rows[message_id]
+            if row.final:
+                speakers.add(strip_revision(row.speaker))
+            message_id = None if row.round else row.parent_id
+        return frozenset(speakers)
+
+
+def _complete(said: Message, number: int, round_number: int, at: str) -> Message:
+    """Fill in what the store keeps of a new message; `round_number` is that of the round that it begins, or 0."""
     return replace(
         said,
         number=number,
         timestamp=said.timestamp or at,
-        round=rounds if said.kind is MessageKind.USER else 0,
+        round=round_number,
         token_estimate=estimate_tokens(said.content),
         version=1,
     )

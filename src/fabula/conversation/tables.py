@@ -125,7 +125,7 @@ messages = project_table(
     text_column("at"),
     text_column("skill_id"),
     json_column("extra", "{}", info={"type": dict[str, Any]}),
-    integer_column("round"),  # the number of the round that a user message begins; 0 for every other message
+    integer_column("round"),  # the number of the round that the message begins; 0 where it begins none
     integer_column("tokens"),  # an estimate, which decides when history is summarised
     text_column("pinned", None),  # the words that are kept word for word; empty for the whole message
     version_column(),

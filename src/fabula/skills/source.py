@@ -20,7 +20,7 @@ from fabula.skills.model import Skill
 from fabula.skills.template import find_variables, has_placeholders, render_template
 from fabula.text.offsets import normalise
 
-_CHAT_RECIPES = frozenset({CHAT.name, CHARACTER_CHAT.name})
+CHAT_RECIPES = frozenset({CHAT.name, CHARACTER_CHAT.name})
 
 
 class SkillSource:
@@ -69,7 +69,7 @@ def read_document(request: Request, view: View) -> tuple[Document | None, str]:
 
 def choose_skill(recipe: str, speaker_id: str) -> str:
     """Return the skill of a request that names none: talking where somebody speaks, else going on with the text."""
-    return "chat" if recipe in _CHAT_RECIPES or (speaker_id and not recipe) else "continue"
+    return "chat" if recipe in CHAT_RECIPES or (speaker_id and not recipe) else "continue"
 
 
 def find_skill(view: View, skill_id: str) -> Skill:

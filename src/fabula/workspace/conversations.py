@@ -13,11 +13,10 @@ from fabula.conversation.cards import CardTexts
 from fabula.conversation.documents import get_document_id
 from fabula.conversation.edits import ConversationRecord, MessageEvent
 from fabula.conversation.history import FoundMessage, HistoryPage, ParticipantMatch
-from fabula.conversation.model import Message, MessageKind, get_kind
+from fabula.conversation.model import Message, MessageKind
 from fabula.conversation.participants import Participant, Participants, base_id, get_participant, load_participants
 from fabula.conversation.personas import find_name
 from fabula.conversation.presence import Attendance, load_attendance
-from fabula.conversation.snapshot import load_newest_messages
 from fabula.conversation.tables import conversations, messages
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
@@ -220,19 +219,6 @@ class ConversationVerbs(ProjectVerbs):
             ident = find_message(tx, conversation, message_name)
             edits.select_branch(tx, find_conversation(None, tx, conversation), ident)
             return edits.get_message(tx, ident)
-
-    def take_back(self, conversation: str) -> tuple[Message, ...]:
-        """Go back to before the last thing a person said; return what followed, which stays as a branch."""
-        with self._write(label_change(message("conversation"), conversation)) as tx:
-            ident = find_conversation(None, tx, conversation)
-            path = load_newest_messages(tx, ident, edits.get_conversation(tx, ident).leaf_id)
-            said = [index for index, one in enumerate(path) if get_kind(one) is MessageKind.USER]
-            if not said:
-                raise FabulaError(
-                    Code.STORE_NOT_FOUND, message("Nobody has said anything that could be taken back yet.")
-                )
-            edits.select_branch(tx, ident, path[said[-1]].parent_id)
-            return path[said[-1] :]
 
     def correct(
         self, conversation: str, message_name: str, content: str, *, expected_version: int | None = None

@@ -35,7 +35,7 @@ from fabula.workspace.names import NamedThing, find_character_ids, find_named, f
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, select_given
 
 PLAYER, CHARACTER = "player", "character"
-DEFAULT_PLAYER = "Player"
+DEFAULT_PLAYER = message("Player")
 _ONCE = frozenset({PLAYER, "agent"})  # namespaces whose keys are made once, and saved
 
 
@@ -134,7 +134,7 @@ class ParticipantVerbs(ProjectVerbs):
         """Return the player of this project, who is added where there is none."""
         with self._read() as reading:
             found = find_player(reading)
-        return found or self.add(name or DEFAULT_PLAYER, namespace=PLAYER)
+        return found or self.add(name or DEFAULT_PLAYER.render(self._view.project.language), namespace=PLAYER)
 
     def edit(
         self, name: str, *, expected_version: int | None = None, **fields: Unpack[ParticipantFields]
@@ -255,10 +255,10 @@ def find_player(reading: ReadTransaction) -> Participant | None:
     return next((one for one in people if one.id.startswith(f"{PLAYER}:") and not one.is_gone), None)
 
 
-def ensure_player(tx: WriteTransaction) -> str:
+def ensure_player(view: View, tx: WriteTransaction) -> str:
     """Return the id of the player of a project, who is added where there is none."""
-    found = find_player(tx)
-    return (found or save_participant(tx, Participant(id=f"{PLAYER}:{new_id()}", name=DEFAULT_PLAYER))).id
+    found, name = find_player(tx), DEFAULT_PLAYER.render(view.project.language)
+    return (found or save_participant(tx, Participant(id=f"{PLAYER}:{new_id()}", name=name))).id
 
 
 def ensure_participant(view: View, tx: WriteTransaction, name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from fabula.conversation import edits
 from fabula.conversation.model import Message, MessageKind
 from fabula.conversation.recaps.rounds import RoundHistory, hash_rounds, load_rounds
@@ -50,6 +52,37 @@ def test_a_round_is_over_when_it_is_answered_or_another_one_begins(store: Store)
     assert after(step) == [False]
     assert after(Message(id="q2", role="user", content="Hello?")) == [True, False]
     assert after(Message(id="a2", role="assistant", content="Me.")) == [True, True]
+
+
+def test_rounds_count_where_characters_speak_among_themselves(store: Store) -> None:
+    create_conversation(store)
+
+    def say(ident: str, speaker: str, parent: str | None = None, *, final: bool = True) -> None:
+        with store.write(project=P) as tx:
+            said = Message(id=ident, role="assistant", content=ident, speaker=speaker, parent_id=parent, final=final)
+            edits.add_message(tx, CONVERSATION, said)
+
+    for ident, speaker in (("m1", "pawn:mara"), ("b1", "persona:bo#1"), ("m2", "pawn:mara"), ("b2", "persona:bo#2")):
+        say(ident, speaker)
+    assert list_message_ids(store) == [(1, ["m1", "b1", "m2", "b2"])]
+    say("b3", "persona:bo#2", "m2")  # another answer begins no round
+    say("plan", "pawn:mara", final=False)
+    for ident, speaker in (("m3", "pawn:mara"), ("b4", "persona:bo#2")):
+        say(ident, speaker)
+    assert list_message_ids(store) == [(1, ["m1", "b1", "m2", "b3"]), (2, ["m3", "b4"])]
+    with store.write(project=P) as tx:
+        edits.add_message(tx, CONVERSATION, Message(id="q1", role="user", content="May I?"))
+    for ident in ("m4", "m5"):
+        say(ident, "pawn:mara")  # answers to somebody are one round
+    assert list_message_ids(store)[2:] == [(3, ["q1", "m4", "m5"])]
+    with store.read(project=P) as reading:
+        tree = [edits.get_message(reading, ident) for ident in ("m1", "b1", "m2", "b2", "b3", "m3", "b4", "q1", "m4")]
+    with store.write(project=P) as tx:
+        copies = [replace(one, id=f"x-{one.id}", parent_id=one.parent_id and f"x-{one.parent_id}") for one in tree]
+        edits.save_tree(
+            tx, "copy", [replace(one, parent_id="x-b3") if one.id == "x-m3" else one for one in copies], "x-m4"
+        )
+        assert [one.number for one in load_rounds(tx, "copy").rounds] == [1, 2, 3]
 
 
 def test_numbers_never_rewind_and_never_come_twice(store: Store) -> None:

@@ -209,6 +209,21 @@ def test_quiz_keeps_scores_and_tells_them(pier: ProjectHandle) -> None:
 # Werewolf
 
 
+def test_a_turn_that_is_taken_back_takes_the_state_of_the_mode_back(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "quiz")
+    states = []
+    for text in ("First?", "@Mara +1", "@Bo +2"):
+        states.append(dict(pier.chat.get("Pier").state))
+        collect(pier.chat.send("Pier", text, model=ScriptedProvider()))
+    assert states[1] != states[2]
+    for state in reversed(states):
+        pier.chat.take_back("Pier")
+        chat = pier.chat.get("Pier")
+        assert (chat.state, chat.round.waiting, chat.round.is_ended) == (state, (), True)
+    pier.changes.undo()
+    assert read(pier)[0] == "Ann: First?"
+
+
 def test_werewolf_deals_hidden_roles_that_nobody_else_is_told(pier: ProjectHandle) -> None:
     for name in ("Dan", "Eve", "Fay", "Gus", "Hal"):
         pier.participants.add(name, persona="x")

@@ -144,6 +144,41 @@ def test_a_reply_of_another_branch_can_be_given_again(pier: ProjectHandle) -> No
     assert read(pier) == ["Ann: @Bo?", "Bo: Third."]
 
 
+def test_an_earlier_reply_of_a_parallel_round_given_again_keeps_the_later_ones(pier: ProjectHandle) -> None:
+    collect(pier.chat.send("Pier", "Who?", model=ScriptedProvider()))
+    asked, first, *later = pier.conversations.read_page("Pier").messages
+    collect(pier.chat.regenerate("Pier", first.id, model=ScriptedProvider(lambda *_: "Another.")))
+    path = pier.conversations.read_page("Pier").messages
+    assert [one.content for one in path] == [asked.content, "Another.", *(one.content for one in later)]
+    assert [one.speaker for one in path[2:]] == [one.speaker for one in later]
+    pier.conversations.select("Pier", first.id)
+    assert [one.id for one in pier.conversations.read_page("Pier").messages] == [
+        asked.id,
+        first.id,
+        *(one.id for one in later),
+    ]
+
+
+def test_a_reply_kept_behind_another_one_is_not_heard_by_who_joined_since(pier: ProjectHandle) -> None:
+    pier.conversations.leave("Pier", "Cleo")
+    collect(pier.chat.send("Pier", "Who?", model=ScriptedProvider(lambda who, _: f"WORD-{who}.")))
+    first, later = pier.conversations.read_page("Pier").messages[1:]
+    pier.conversations.join("Pier", "Cleo")
+    collect(pier.chat.regenerate("Pier", first.id, model=ScriptedProvider(lambda *_: "Another.")))
+    assert read(pier)[-1].endswith(later.content)
+    model = ScriptedProvider()
+    collect(pier.chat.send("Pier", "And now?", model=model))
+    assert "WORD-" not in model.prompts_of("Cleo")[0]
+    assert later.content in model.prompts_of("Bo")[0]
+
+
+def test_a_reply_that_heard_the_one_before_is_not_kept_behind_another(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "group")
+    collect(pier.chat.send("Pier", "@Mara @Bo?", model=ScriptedProvider()))
+    collect(pier.chat.regenerate("Pier", "2", model=ScriptedProvider(lambda *_: "Another.")))
+    assert len(read(pier)) == 2
+
+
 def test_a_reply_goes_on_in_its_place(pier: ProjectHandle) -> None:
     collect(pier.chat.send("Pier", "@Bo?", model=ScriptedProvider(lambda *_: "It was a dark")))
     model = ScriptedProvider(lambda *_: "Bo: and stormy night.")

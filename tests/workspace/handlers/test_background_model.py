@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from fabula.codex import Entry, Level
+from fabula.codex import edits as codex
 from fabula.context.recipes import RECIPES
 from fabula.core.errors import Code, FabulaError
 from fabula.jobs import guards
@@ -195,7 +197,7 @@ def test_a_vendors_model_without_a_price_is_not_asked_behind_anybodys_back(
     assert "llm.prices" in card.note
 
 
-def test_a_digest_begins_as_every_prompt_of_the_project_does(
+def test_habits_are_looked_for_with_a_prompt_that_begins_as_every_prompt_of_the_project(
     store: Store, library: ProjectViews, model_server: ModelServer
 ) -> None:
     _write(store, "one")
@@ -204,9 +206,27 @@ def test_a_digest_begins_as_every_prompt_of_the_project_does(
 
     project = Workspace(library.store).project("p")
     written = project.assemble(project.request(skill_id="continue"))
-    digest = project.assemble(project.request(skill_id="digest", additional_input="Text."))
+    digest = project.assemble(project.request(skill_id="habits", additional_input="Text."))
     assert written.stable_prefix_hash == digest.stable_prefix_hash
     assert "editor" not in RECIPES["digest"].sources
+
+
+@pytest.mark.parametrize("pov", [None, "mira"])
+def test_a_synopsis_is_made_without_what_only_the_reader_or_its_viewpoint_knows(
+    pov: str | None, store: Store, library: ProjectViews, model_server: ModelServer
+) -> None:
+    with store.write(project="p") as tx:
+        for ident, only in (("reader", "reader"), ("viewpoint", "mira"), ("mira", "mira")):
+            text = f"Coralword of the {ident}."
+            known_to = frozenset({only})
+            entry = Entry(id=ident, type="lore", name=ident, level=Level.ALWAYS, description=text, known_to=known_to)
+            codex.put(tx, entry)
+        documents.add(tx, "One", document_id="one", text=TEXT, pov=pov)
+    model_server.script = openai_answer("Mira finds the letter.")
+    run_due(store, library)
+    prompts = ["\n".join(one["content"] for one in exchange.request["messages"]) for exchange in model_server.exchanges]
+    assert any("the keeper's letter" in prompt for prompt in prompts)
+    assert "Coralword" not in "\n".join(prompts)
 
 
 @pytest.mark.parametrize("script", [openai_answer("Mira finds the letter."), error_answer(500, "the keeper's letter")])

@@ -247,7 +247,7 @@ class ChatSession:
             self._change_count -= 1
             self.tell(message("Taken back: {label}", label=step.label))
             return
-        gone = self._project.conversations.take_back(self.id)
+        gone = self._project.chat.take_back(self.id)
         number = (gone[0].number or 0) + 1
         self.tell(
             message(

@@ -1,9 +1,9 @@
 """Rounds: a user message and all replies to it, along the active path (cnv-6).
 
-The number of a round is the number of user messages that were ever added to the conversation, on any branch, up to
-its own. It is stored with the message, so numbers are never reused and never go back, also where messages are deleted.
-Along a path they rise, with gaps where other branches were added in between. Only final messages count. Messages before
-the first user message belong to the first round.
+Where characters speak among themselves, a round begins when somebody speaks again who has spoken since the last one
+began (`edits.RoundCounter`). Rounds are numbered as they begin, on any branch. The number is stored with the message,
+so numbers are never reused and never go back, also where messages are deleted. Along a path they rise, with gaps where
+other branches were added in between. Only final messages count. Messages before the first round belong to it.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def load_latest_rounds(
     """
     before = max(number - _MESSAGES_BEFORE, 0)
     path = follow_path(reading.query(_FROM_NUMBER, conversation=conversation.id, first=before), conversation.leaf_id)
-    starts = [index for index, row in enumerate(path) if row.kind == MessageKind.USER.value and row.final]
+    starts = [index for index, row in enumerate(path) if _begins_round(row) and row.final]
     place = next((index for index, start in enumerate(starts) if path[start].round == first), None)
     if not place or not all(path[start].round for start in starts):
         return None
@@ -123,12 +123,16 @@ def _make_history(conversation: Row[Any], path: Iterable[Row[Any]], numbers: Map
 
 
 def number_rounds(rows: Sequence[Row[Any]]) -> dict[str, int]:
-    """Return the number of the round that each user message begins, by its id, from all rows of a conversation.
+    """Return the number of the round that a message begins, by its id, from all rows of a conversation.
 
-    Messages of older saves do not have it stored; they are counted.
+    Messages of older saves do not have it stored; those of users are counted.
     """
-    beginnings = [row for row in rows if row.kind == MessageKind.USER.value]
+    beginnings = [row for row in rows if _begins_round(row)]
     return {row.id: row.round or count for count, row in enumerate(beginnings, start=1)}
+
+
+def _begins_round(row: Row[Any]) -> bool:
+    return bool(row.round) or row.kind == MessageKind.USER.value
 
 
 def hash_rounds(rounds: Iterable[Round]) -> str:
@@ -141,7 +145,7 @@ def hash_rounds(rounds: Iterable[Round]) -> str:
 
 
 def _split_rounds(path: list[Row[Any]], numbers: Mapping[str, int]) -> tuple[Round, ...]:
-    starts = [index for index, row in enumerate(path) if row.kind == MessageKind.USER.value]
+    starts = [index for index, row in enumerate(path) if _begins_round(row)]
     rounds = []
     for index, start in enumerate(starts):
         is_last = index + 1 == len(starts)

@@ -90,10 +90,15 @@ class RecapSchedule:
         return stored.source_hash != hash_rounds(self.find_rounds(stored.rounds))
 
     def find_heard(self, task: RecapTask) -> tuple[int, ...]:
-        """Return the numbers of the messages that the text of a task is made from."""
-        numbers = {number for one in self.find_rounds(task.rounds) for number in one.public_numbers}
+        """Return the numbers of the messages that the text of a task is made from.
+
+        A recap says nothing of rounds whose summary has no text, because a person removed it.
+        """
         ids = {ident for ident, _ in task.sources}
-        return tuple(sorted(numbers.union(*(one.heard for one in self.summaries if one.id in ids))))
+        sources = [one for one in self.summaries if one.id in ids and one.text]
+        rounds = task.rounds if task.kind == "summary" else [number for one in sources for number in one.rounds]
+        numbers = {number for one in self.find_rounds(rounds) for number in one.public_numbers}
+        return tuple(sorted(numbers.union(*(one.heard for one in sources))))
 
     def is_waiting(self, task: RecapTask) -> bool:
         """Return whether a new summary can still be stored: none of its rounds has one, and they are what they were."""

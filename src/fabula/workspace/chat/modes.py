@@ -25,6 +25,7 @@ from fabula.core.view import View
 from fabula.settings.values import read_values
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.workspace.chat.rounds import (
+    EARLIER,
     OTHERS,
     ROUND,
     ChatRound,
@@ -206,5 +207,6 @@ def _check_state(name: str, state: Mapping[str, Any]) -> None:
         msgspec.json.encode(state)
     except (TypeError, ValueError, msgspec.MsgspecError) as error:
         raise explain_mode_failure(name, message("its state cannot be stored ({error})", error=str(error))) from error
-    if ROUND in state or OTHERS in state:
-        raise explain_mode_failure(name, message("its state uses the names {names}", names=join_names((ROUND, OTHERS))))
+    own = (ROUND, OTHERS, EARLIER)
+    if not state.keys().isdisjoint(own):
+        raise explain_mode_failure(name, message("its state uses the names {names}", names=join_names(own)))

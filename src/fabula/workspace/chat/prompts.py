@@ -22,8 +22,8 @@ from fabula.core.view import View
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.chat.events import ReplyFailed
 from fabula.workspace.chat.modes import ChatModes, make_turn
-from fabula.workspace.chat.replies import CHAT_SKILL, HISTORY_END, ReplyTask, Voice
-from fabula.workspace.chat.rounds import ChatRound, ChatState, list_names
+from fabula.workspace.chat.replies import CHAT_SKILL, ReplyTask, Voice
+from fabula.workspace.chat.rounds import HISTORY_END, ChatRound, ChatState, list_names
 from fabula.workspace.project import ProjectHandle
 
 

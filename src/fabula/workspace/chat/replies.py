@@ -31,7 +31,7 @@ from fabula.workspace.chat.events import (
     ReplyStored,
     SpeakerStart,
 )
-from fabula.workspace.chat.rounds import ChatRound, list_names, store_reply
+from fabula.workspace.chat.rounds import HISTORY_END, ChatRound, list_names, store_reply
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.verbs import require_store
 from fabula.workspace.writing import Completed, Failed, Retry, TextDelta, Writer
@@ -40,7 +40,6 @@ from fabula.workspace.writing_options import DEFAULT_OPTIONS, ModelChoice, size_
 log = logging.getLogger("fabula.chat")
 
 CHAT_SKILL = "chat"
-HISTORY_END = "after"  # among the extras of a reply: the newest message that its speaker had heard
 ChatModel = ModelChoice | Provider | None  # None: as the settings say
 
 

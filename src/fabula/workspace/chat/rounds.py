@@ -19,10 +19,14 @@ from fabula.conversation.model import Message, MessageKind
 from fabula.conversation.modes import DEFAULT_MODE, Announcement, Step
 from fabula.conversation.participants import Participant, Participants, load_participants, strip_revision
 from fabula.conversation.presence import Attendance, load_attendance
+from fabula.conversation.snapshot import follow_path
 from fabula.conversation.tables import conversations, messages
+from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
-ROUND, OTHERS = "round", "others"  # keys of the stored state that belong to no mode
+ROUND, OTHERS, EARLIER = "round", "others", "earlier"  # keys of the stored state that belong to no mode
+HISTORY_END = "after"  # among the extras of a reply: the newest message that its speaker had heard
+MAX_EARLIER_STATES = 20  # turns that can be taken back with the state of the mode
 PLAYER_PREFIX = "player:"
 
 
@@ -47,6 +51,7 @@ class ChatState(Struct, frozen=True, kw_only=True):
     state: Mapping[str, Any]
     round: ChatRound
     other_states: Mapping[str, Any]  # of modes that the conversation had before
+    earlier_states: Mapping[str, Mapping[str, Any]]  # of this mode, by the message before which it was so
     attendance: Attendance
     people: Participants
     is_begun: bool = True  # the mode has begun
@@ -69,7 +74,7 @@ def load_chat(reading: ReadTransaction, conversation_id: str) -> ChatState:
     """Load the state of a chat; a stored round that makes no sense counts as none."""
     record = edits.get_conversation(reading, conversation_id)
     stored = dict(record.mode_state)
-    running, others = stored.pop(ROUND, None), stored.pop(OTHERS, None)
+    running, others, earlier = (stored.pop(key, None) for key in (ROUND, OTHERS, EARLIER))
     try:
         chat_round = msgspec.convert(running, ChatRound)
     except msgspec.ValidationError:
@@ -80,6 +85,7 @@ def load_chat(reading: ReadTransaction, conversation_id: str) -> ChatState:
         state=stored,
         round=chat_round,
         other_states=others if isinstance(others, dict) else {},
+        earlier_states=earlier if isinstance(earlier, dict) else {},
         attendance=load_attendance(reading, conversation_id),
         people=load_participants(reading),
         is_begun=running is not None,
@@ -88,13 +94,30 @@ def load_chat(reading: ReadTransaction, conversation_id: str) -> ChatState:
 
 def store_state(tx: WriteTransaction, chat: ChatState) -> None:
     """Store the state of a mode with the running round; the conversation keeps its version, as with new messages."""
-    stored = {**chat.state, ROUND: msgspec.to_builtins(chat.round)}
+    stored: dict[str, Any] = {**chat.state, ROUND: msgspec.to_builtins(chat.round)}
     if chat.other_states:
         stored[OTHERS] = dict(chat.other_states)
+    if chat.earlier_states:
+        stored[EARLIER] = dict(chat.earlier_states)
     values: dict[str, Any] = {"mode_state": stored, "mode": chat.mode}
     if chat.mode != chat.record.mode:  # in another mode, other rounds are due
         values |= edits.NOTHING_DUE
     tx.update_rows(conversations, values, conversations.c.id == chat.record.id)
+
+
+def remember_state(chat: ChatState, message_id: str) -> ChatState:
+    """Return a chat that knows the state of its mode from before a message, as it knows those of the latest turns."""
+    earlier = {**chat.earlier_states, message_id: dict(chat.state)}
+    return replace(chat, earlier_states=dict(list(earlier.items())[-MAX_EARLIER_STATES:]))
+
+
+def restore_state(tx: WriteTransaction, chat: ChatState, message_id: str) -> None:
+    """Give the mode the state from before a message back, and wait for nobody."""
+    known = [*chat.earlier_states]
+    kept = known[: known.index(message_id)] if message_id in known else known
+    earlier = {one: chat.earlier_states[one] for one in kept}
+    state = chat.earlier_states.get(message_id, chat.state)
+    store_state(tx, replace(chat, state=state, round=ChatRound(is_ended=True), earlier_states=earlier))
 
 
 def announce(tx: WriteTransaction, conversation_id: str, announcements: Iterable[Announcement]) -> list[Message]:
@@ -132,9 +155,9 @@ def store_reply(
 ) -> Message:
     """Store a reply behind the newest message, and wait no longer for its speaker if it is final.
 
-    A reply that is given again is stored beside the first one, and takes its place in a round that is not over. Where
-    another branch became active meanwhile, the reply is stored on the branch where it was asked for, and the active one
-    stays.
+    A reply that is given again is stored beside the first one, and takes its place in a round that is not over. Replies
+    behind it that others gave on the same history stand behind the new one too. Where another branch became active
+    meanwhile, the reply is stored on the branch where it was asked for, and the active one stays.
     """
     row = tx.require(conversations, id=conversation_id)
     parent = reply.parent_id
@@ -152,8 +175,10 @@ def store_reply(
         return stored
     chat = load_chat(tx, conversation_id)
     if sibling_of is not None:
+        copies = _copy_parallel_replies(tx, chat, row.leaf_id, sibling_of)
         if sibling_of in chat.round.replies and not chat.round.is_ended:
-            replies = tuple(stored.id if one == sibling_of else one for one in chat.round.replies)
+            given = {sibling_of: stored.id, **copies}
+            replies = tuple(given.get(one, one) for one in chat.round.replies)
             store_state(tx, replace(chat, round=replace(chat.round, replies=replies)))
     else:
         speaker = strip_revision(reply.speaker)
@@ -162,6 +187,32 @@ def store_reply(
             running = replace(chat.round, waiting=waiting, replies=(*chat.round.replies, stored.id))
             store_state(tx, replace(chat, round=running))
     return stored
+
+
+def _copy_parallel_replies(tx: WriteTransaction, chat: ChatState, leaf: str | None, message_id: str) -> dict[str, str]:
+    """Copy the replies that follow a message and answer the same history to the newest message; return ids by ids.
+
+    A copy is known to those who heard the reply, though others may be present by now.
+    """
+    replaced = edits.get_message(tx, message_id)
+    end = replaced.extra.get(HISTORY_END)
+    since = (messages.c.conversation_id == chat.record.id, messages.c.number >= replaced.number)
+    path = follow_path(tx.rows(messages, *since, order=(messages.c.number,)), leaf)
+    if not end or not path or path[0].id != message_id:
+        return {}
+    copies: dict[str, str] = {}
+    for said in (read_struct(Message, row) for row in path[1:]):
+        if said.final and said.extra.get(HISTORY_END) != end:
+            break
+        if not said.final:
+            continue
+        heard = chat.attendance.find_listeners(said)
+        number = tx.require(conversations, id=chat.record.id).said
+        copy = replace(said, id="", parent_id=None, number=number)
+        if heard is not None and chat.attendance.find_listeners(copy) != heard:
+            copy = replace(copy, audience=tuple(sorted(heard - {strip_revision(said.speaker)})))
+        copies[said.id] = edits.add_message(tx, chat.record.id, copy).id
+    return copies
 
 
 def _is_behind(tx: ReadTransaction, leaf: str | None, message_id: str, number: int) -> bool:

@@ -57,6 +57,8 @@ from fabula.workspace.chat.rounds import (
     list_names,
     load_chat,
     load_replies,
+    remember_state,
+    restore_state,
 )
 from fabula.workspace.conversations import LAST, find_message
 from fabula.workspace.names import find_conversation, find_participant
@@ -117,7 +119,7 @@ class ChatVerbs(ProjectVerbs):
         """
         view = self._view
         with self._write() as tx:
-            own_id = ensure_participant(view, tx, player) if player else ensure_player(tx)
+            own_id = ensure_participant(view, tx, player) if player else ensure_player(view, tx)
             by_role = {role: ensure_participant(view, tx, name) for role, name in (roles or {}).items() if name}
             ids = [*(ensure_participant(view, tx, name) for name in participants if name), *by_role.values()]
             if not ids:
@@ -156,6 +158,7 @@ class ChatVerbs(ProjectVerbs):
                 mode=name,
                 state={**({} if roles else known), **(state or {})},
                 other_states=others,
+                earlier_states={},
                 round=ChatRound(is_ended=True),
             )
             self._modes.begin(tx, view, changed, roles or {})
@@ -245,6 +248,21 @@ class ChatVerbs(ProjectVerbs):
             async for event in events:
                 yield event
 
+    def take_back(self, conversation: str) -> tuple[Message, ...]:
+        """Go back to before the last thing a person said, with the state of the mode; return what becomes a branch."""
+        with self._write(label_change(message("conversation"), conversation)) as tx:
+            chat = load_chat(tx, find_conversation(None, tx, conversation))
+            path = load_newest_messages(tx, chat.record.id, chat.record.leaf_id)
+            said = [index for index, one in enumerate(path) if get_kind(one) is MessageKind.USER]
+            if not said:
+                raise FabulaError(
+                    Code.STORE_NOT_FOUND, message("Nobody has said anything that could be taken back yet.")
+                )
+            gone = path[said[-1] :]
+            edits.select_branch(tx, chat.record.id, gone[0].parent_id)
+            restore_state(tx, chat, gone[0].id)
+            return gone
+
     def inspect(self, conversation: str, participant: str = "", *, choice: ModelChoice | None = None) -> SpeakerPrompt:
         """Look inside the prompt that a speaker was asked with last, or would be asked with now.
 
@@ -310,7 +328,7 @@ class ChatVerbs(ProjectVerbs):
                     raise
                 step, error = Step(), failure
             later = announce(tx, ident, step.announcements)
-            begin_step(tx, chat, step, said.id)
+            begin_step(tx, remember_state(chat, said.id), step, said.id)
         events: list[ChatEvent] = [*map(Announced, told), MessageStored(said), *map(Announced, later)]
         return _Prepared(ident, tuple(events), error=error)
 
