@@ -11,25 +11,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from heapq import nlargest
-from itertools import pairwise
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import TypeVar
 from unicodedata import normalize
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_alternatives, join_names, message
+from fabula.core.similar_names import find_similar_names
 
 Thing = TypeVar("Thing")
-NEAREST = 3  # names that a miss is answered with
+MAX_NAMED = 3  # things that a miss is answered with
 LISTED = 6  # names that a spelling with several meanings is answered with
 MIN_ID_BEGINNING = 4  # characters, where things have names: a shorter word begins too many ids by chance
 MIN_PART = 2  # characters of a part of a name
 MAX_DIGITS = 9  # of a number that a thing can have
-MAX_COMPARED = 100  # characters: longer names are texts, and are compared by how they begin
-MAX_SCORED = 200  # names that a miss is compared with letter by letter
-CLOSE = 0.6  # how alike a name must be to be what a person meant,
-NEAR = 0.4  # and to be named as the nearest: one of two Chinese characters
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"})
 
@@ -88,13 +83,13 @@ def find_by_name(
     remark_of: Callable[[Thing], Sentence | str] = lambda thing: "",
     label_of: Callable[[Thing], Sentence | str] | None = None,
     code: Code = Code.STORE_NOT_FOUND,
-    only_close: bool = False,
+    only_similar: bool = False,
 ) -> Thing:
     """Return the one thing that a spelling means; a miss is refused with the nearest names.
 
     `what` is the word for such a thing in the refusal, and `remark_of` tells two of the same name apart. With
-    `label_of`, all things are listed by these words where none is near. With `only_close`, a miss names only things
-    that are spelled almost like it.
+    `label_of`, all things are listed by these words where none is similar. With `only_similar`, a miss names only
+    things that are spelled almost like it.
     """
     known = list(things)
     found = find_matches(known, wanted, id_of=id_of, names_of=names_of, number_of=number_of)
@@ -122,13 +117,20 @@ def find_by_name(
             ),
         )
     every = [tuple(filter(None, names_of(thing))) or (id_of(thing),) for thing in known]
-    hint = _suggest(wanted, every, only_close)
-    if hint is None:
+    owners = {name: number for number, names in enumerate(every) for name in names}
+    similar: dict[int, str] = {}  # one name of each thing
+    for name in find_similar_names(wanted, owners, most=LISTED, fold=fold_name):
+        similar.setdefault(owners[name], name)
+    if similar:
+        hint = message("Did you mean {names}?", names=join_alternatives([*similar.values()][:MAX_NAMED]))
+    elif not known:
+        hint = message("There are none yet.")
+    elif label_of is not None:
+        hint = message("There are: {names}.", names=join_names([label_of(thing) for thing in known]))
+    elif len(known) <= MAX_NAMED and not only_similar:
+        hint = message("There are: {names}.", names=join_names(dict.fromkeys(names[0] for names in every)))
+    else:
         hint = message("None has a name like it.")
-        if label_of is not None:
-            hint = message("There are: {names}.", names=join_names([label_of(thing) for thing in known]))
-        elif len(known) <= NEAREST and not only_close:
-            hint = message("There are: {names}.", names=join_names(dict.fromkeys(names[0] for names in every)))
     raise FabulaError(
         code,
         message("There is no {what} called {name!r}. {hint} Nothing was changed.", what=what, name=shown, hint=hint),
@@ -156,41 +158,3 @@ def _add_remarks(label: str, number: int | None, ident: str, remark: Sentence | 
     shown = ident if number is None else message("number {number}", number=number)
     remarks = join_names([one for one in (shown, remark) if one])
     return message("{name} ({remark})", name=label, remark=remarks)
-
-
-def _suggest(wanted: str, names: Sequence[Sequence[str]], only_close: bool) -> Sentence | None:
-    """Name up to three things whose names are spelled most like the wanted one; None where none is near."""
-    if not names:
-        return message("There are none yet.")
-    from difflib import SequenceMatcher
-
-    matcher = SequenceMatcher(autojunk=False)
-    folded = fold_name(wanted[:MAX_COMPARED])
-    matcher.set_seq2(folded)
-
-    def score(name: str) -> float:
-        whole, likeness = fold_name(name[:MAX_COMPARED]), 0.0
-        for part in {whole, whole[: len(folded)], *whole.split()}:
-            matcher.set_seq1(part)
-            if matcher.real_quick_ratio() > likeness and matcher.quick_ratio() > likeness:
-                likeness = max(likeness, matcher.ratio())
-        return likeness
-
-    if len(names) > MAX_SCORED:  # comparing is slow: only those that share most letters and pairs of letters
-        wanted_pairs = _pairs(folded)
-        names = nlargest(
-            MAX_SCORED, names, key=lambda one: max(len(wanted_pairs & _pairs(fold_name(name[:40]))) for name in one)
-        )
-    scored = [max(((score(name), name) for name in one), key=itemgetter(0)) for one in names]
-    likeness_of = {name: likeness for likeness, name in sorted(scored, key=itemgetter(0), reverse=True)}
-    close = [name for name, likeness in likeness_of.items() if likeness >= CLOSE][:NEAREST]
-    if close:
-        return message("Did you mean {names}?", names=join_alternatives(close))
-    near = [name for name, likeness in likeness_of.items() if likeness >= NEAR][:NEAREST]
-    if only_close or not near:
-        return None
-    return message("The nearest are: {names}.", names=join_names(near))
-
-
-def _pairs(text: str) -> set[str]:
-    return {*text, *map("".join, pairwise(text))}
