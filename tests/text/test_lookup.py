@@ -94,14 +94,6 @@ def test_strangers_are_not_among_the_nearest_and_no_name_comes_twice() -> None:
     assert "Did you mean Mara?" in refuse([Named("1", ("Mara",)), Named("2", ("Mara",))], "Marra")
 
 
-def test_chapters_with_the_same_number_are_listed_with_their_ids() -> None:
-    chapters = [Named("d2", ("第二回 张翼德怒鞭督邮",), 2), Named("d3", ("第二回下",), 2)]
-    said = refuse(chapters, "2")
-    assert "(d2, person)" in said
-    assert "(d3, person)" in said
-    assert find(chapters, "d3").id == find(chapters, "第二回下").id == "d3"
-
-
 def test_the_nearest_name_is_the_one_a_person_meant() -> None:
     assert "Did you mean Mercédès" in refuse(COUNT, "Mercdes")
     assert "Did you mean Fernand Mondego" in refuse(COUNT, "Mondgo")

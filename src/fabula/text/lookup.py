@@ -81,40 +81,28 @@ def find_by_name(
     names_of: Callable[[Thing], Sequence[str]] = lambda thing: (),
     number_of: Callable[[Thing], int | None] | None = None,
     remark_of: Callable[[Thing], Sentence | str] = lambda thing: "",
+    full_name_of: Callable[[Thing], Sentence | str] = lambda thing: "",
     label_of: Callable[[Thing], Sentence | str] | None = None,
     code: Code = Code.STORE_NOT_FOUND,
     only_similar: bool = False,
+    found: Sequence[Thing] = (),
 ) -> Thing:
     """Return the one thing that a spelling means; a miss is refused with the nearest names.
 
-    `what` is the word for such a thing in the refusal, and `remark_of` tells two of the same name apart. With
+    `what` is the word for such a thing in the refusal. Two of the same name or number are told apart by `full_name_of`,
+    else by the number or id of each and `remark_of`. With
     `label_of`, all things are listed by these words where none is similar. With `only_similar`, a miss names only
-    things that are spelled almost like it.
+    things that are spelled almost like it. `found` are the things that it means, where other rules have decided that.
     """
     known = list(things)
-    found = find_matches(known, wanted, id_of=id_of, names_of=names_of, number_of=number_of)
+    number_of = number_of or _number_in_order(known)
+    found = found or find_matches(known, wanted, id_of=id_of, names_of=names_of, number_of=number_of)
     if len(found) == 1:
         return found[0]
     shown = wanted if len(wanted) <= 80 else f"{wanted[:80]}…"
     if found:
-        labels = [next((name for name in names_of(thing) if name), id_of(thing)) for thing in found]
-        numbers = [None if number_of is None else number_of(thing) for thing in found]
-        label_counts, number_counts = Counter(labels), Counter(numbers)
-        names = [
-            _add_remarks(label, number if number_counts[number] == 1 else None, id_of(thing), remark_of(thing))
-            if label_counts[label] > 1 or (number is not None and number_counts[number] > 1)
-            else label
-            for label, number, thing in list(zip(labels, numbers, found, strict=True))[:LISTED]
-        ]
         raise FabulaError(
-            code,
-            message(
-                "{name!r} may be more than one {what}: {names}. Say which one, by its whole name or by the number or "
-                "id beside it. Nothing was changed.",
-                name=shown,
-                what=what,
-                names=join_names([*names, *(["…"] if len(found) > LISTED else [])]),
-            ),
+            code, _refuse_several(found, shown, what, id_of, names_of, number_of, remark_of, full_name_of)
         )
     every = [tuple(filter(None, names_of(thing))) or (id_of(thing),) for thing in known]
     owners = {name: number for number, names in enumerate(every) for name in names}
@@ -153,8 +141,49 @@ def _number_in_order(things: Sequence[Thing]) -> Callable[[Thing], int]:
     return lambda thing: numbers[id(thing)]
 
 
-def _add_remarks(label: str, number: int | None, ident: str, remark: Sentence | str) -> Sentence:
-    """Return a name that several things have, with what tells this one apart, and the number or id to name it by."""
-    shown = ident if number is None else message("number {number}", number=number)
-    remarks = join_names([one for one in (shown, remark) if one])
-    return message("{name} ({remark})", name=label, remark=remarks)
+def _refuse_several(
+    found: Sequence[Thing],
+    wanted: str,
+    what: Sentence,
+    id_of: Callable[[Thing], str],
+    names_of: Callable[[Thing], Sequence[str]],
+    number_of: Callable[[Thing], int | None],
+    remark_of: Callable[[Thing], Sentence | str],
+    full_name_of: Callable[[Thing], Sentence | str],
+) -> Sentence:
+    """Name all things that a spelling may mean, each so that it can be told apart, and say how to name one of them."""
+    labels = [next((name for name in names_of(thing) if name), id_of(thing)) for thing in found]
+    numbers = [number_of(thing) for thing in found]
+    label_counts, number_counts = Counter(labels), Counter(numbers)
+    names: list[Sentence | str] = []
+    has_number = has_id = False
+    for label, number, thing in list(zip(labels, numbers, found, strict=True))[:LISTED]:
+        if label_counts[label] == 1 and (number is None or number_counts[number] == 1):
+            names.append(label)
+        elif full_name := full_name_of(thing):
+            names.append(full_name)
+        else:
+            is_numbered = number is not None and number_counts[number] == 1
+            has_number, has_id = has_number or is_numbered, has_id or not is_numbered
+            handle = message("number {number}", number=number) if is_numbered else id_of(thing)
+            remarks = join_names([one for one in (handle, remark_of(thing)) if one])
+            names.append(message("{name} ({remark})", name=label, remark=remarks))
+    if len(found) > LISTED:
+        names.append("…")
+    values = {"name": wanted, "what": what, "names": join_names(names)}
+    if has_id:
+        return message(
+            "{name!r} may be more than one {what}: {names}. Say which one, by its whole name or by the id beside it. "
+            "Nothing was changed.",
+            **values,
+        )
+    if has_number:
+        return message(
+            "{name!r} may be more than one {what}: {names}. Say which one, by its whole name or by the number beside "
+            "it. Nothing was changed.",
+            **values,
+        )
+    return message(
+        "{name!r} may be more than one {what}: {names}. Say which one, by its whole name. Nothing was changed.",
+        **values,
+    )
