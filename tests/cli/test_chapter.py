@@ -62,7 +62,7 @@ def test_an_unknown_chapter_is_refused_with_the_nearest_name(room: Room) -> None
     assert "REQUEST_INVALID" in room.run("chapter", "replace", "Coast", "The Bell", code=2)
 
 
-def test_an_edit_in_the_editor_is_stored_and_a_conflict_keeps_the_text(
+def test_an_edit_in_the_editor_is_stored_and_a_conflict_keeps_the_text_and_names_the_commands(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     room.run("chapter", "new", "Coast", "The Bell", "--text", "-", stdin="It rang.")
@@ -80,6 +80,12 @@ def test_an_edit_in_the_editor_is_stored_and_a_conflict_keeps_the_text(
     kept = next(line for line in room.aside.splitlines() if ".md" in line)
     path = Path(kept[kept.index("/") :].rstrip("."))
     assert path.read_text("utf-8") == "Mine."
+    for command in (
+        'make your change in it: fabula chapter show Coast "The Bell"',
+        'meanwhile: fabula revision diff Coast "The Bell"',
+        f'newer one: fabula chapter replace Coast "The Bell" {path}',
+    ):
+        assert command in room.aside
     path.unlink()
     assert room.read("chapter", "show", "Coast", "The Bell")["text"] == "It rang elsewhere."
 

@@ -268,6 +268,9 @@ def test_a_type_is_understood_by_its_synonyms_and_refused_with_the_nearest(room:
     for word, expected in (("person", "character"), ("人物", "character"), ("事件", "event"), ("Place", "location")):
         assert room.read("codex", "edit", "Coast", "Grace Odell", "--type", word)["type"] == expected
     assert "Did you mean character" in room.run("codex", "edit", "Coast", "mara", "--type", "charakter", code=2)
+    for far in ("captain", "ship"):
+        said = room.run("codex", "edit", "Coast", "mara", "--type", far, code=2)
+        assert "There are: character, location, event, item, faction, lore, other." in said
     assert room.read("codex", "list", "Coast", "--type", "people") == room.read(
         "codex", "list", "Coast", "--type", "character"
     )

@@ -81,6 +81,16 @@ def test_an_unknown_name_changes_nothing_and_the_nearest_is_named(extraction: Ex
     assert {"Maddox", "Vale"} <= {one.name for one in extraction.propose()}
 
 
+@pytest.mark.parametrize("wanted", ["Ahabb", "Ahab", "AHAB"])
+def test_a_proposal_that_is_in_the_codex_already_is_named_before_others(
+    coast: ProjectHandle, extraction: ExtractionVerbs, wanted: str
+) -> None:
+    coast.codex.add("Ahab", kind="character")
+    with pytest.raises(FabulaError, match="Ahab is in the codex already") as refusal:
+        extraction.review(accept=[wanted])
+    assert refusal.value.code is Code.CODEX_INVALID
+
+
 def test_a_file_is_only_looked_at(tmp_path: Path) -> None:
     (tmp_path / "sea.md").write_text(f"# The Sea\n\n{SEA * 4}", "utf-8")
     project = open_read_only(tmp_path / "sea.md")

@@ -106,6 +106,34 @@ def test_a_request_takes_names_in_place_of_ids(book: ProjectHandle) -> None:
         assert (read.document_id, read.character) == ("d3", "p3")
 
 
+def test_an_ambiguous_chapter_is_named_by_its_part_and_title_never_by_an_id(workspace: Workspace) -> None:
+    project = workspace.create_project("Omoo")
+    for part, titles in (("Part One", ("Chapter 1", "2. The Sea")), ("Part Two", ("Chapter 1", "2. The Isle"))):
+        made = project.chapters.add(part, kind="part")
+        for title in titles:
+            project.chapters.add(title, f"Text of {title} in {part}.", into=made.id)
+    said = refuse(lambda: project.chapters.read("Chapter 1"), Code.DOCUMENT_UNKNOWN)
+    assert "more than one chapter: Chapter 1 of Part One, Chapter 1 of Part Two. Say which one, by its whole" in said
+    said = refuse(lambda: project.chapters.read("chapter two"), Code.DOCUMENT_UNKNOWN)
+    assert "2. The Sea of Part One, 2. The Isle of Part Two" in said
+    for name in ("chapter 1 of part two", "Part Two Chapter 1", "part 2, chapter 1"):
+        assert project.chapters.read(name).text == "Text of Chapter 1 in Part Two."
+    assert project.codex.add("Whale", since="Chapter 1 of Part Two").since == Position(
+        project.chapters.read("Part Two Chapter 1").record.id, 0
+    )
+
+
+def test_chapters_of_one_title_and_no_number_are_named_by_what_is_before_them(workspace: Workspace) -> None:
+    project = workspace.create_project("Omoo")
+    for title in ("Interlude", "Chapter 1", "Interlude", "Chapter 2", "Interlude"):
+        project.chapters.add(title, title)
+    said = refuse(lambda: project.chapters.read("Interlude"), Code.DOCUMENT_UNKNOWN)
+    assert "Interlude at the beginning of the book, Interlude after Chapter 1, Interlude after Chapter 2. Say" in said
+    ids = [one.id for one in project.chapters.list_chapters()]
+    assert project.chapters.read("interlude after chapter 2").record.id == ids[4]
+    assert not any(ident in said for ident in ids)
+
+
 def test_chapters_are_numbered_as_a_reader_counts_them(book: ProjectHandle) -> None:
     assert [book.request(document_id=str(number)).document_id for number in (1, 2, 3)] == ["d1", "d2", "d3"]
     assert "There is no chapter 4. The book has 3 chapters with a number." in refuse(

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
+from fabula.cli.editor import explain_conflict
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import IDS, JSON, PROJECT, STORE
-from fabula.cli.output import print_json, report, say, shorten
+from fabula.cli.output import print_json, quote_name, report, say, shorten
 from fabula.cli.tables import Column, print_list
 from fabula.core.messages import Sentence, message
 
@@ -132,7 +133,7 @@ def edit_text(
 ) -> None:
     """Change a text of a participant, and say so."""
     words = read_text("-") if text == "-" else text
-    with open_project(project, store) as opened:
+    with open_project(project, store) as opened, explain_conflict(_name_list(kind, project, who)):
         changed = opened.participant_texts.edit(
             kind, who, item, text=words, is_private=is_private, expected_version=version
         )
@@ -150,7 +151,7 @@ def delete_text(
     as_json: bool,
 ) -> None:
     """Delete a text of a participant, and say so."""
-    with open_project(project, store) as opened:
+    with open_project(project, store) as opened, explain_conflict(_name_list(kind, project, who)):
         removed = opened.participant_texts.remove(kind, who, item, expected_version=version)
     _report_text(removed, message("{name} is gone.", name=shorten(removed.text, 80)), as_json)
 
@@ -167,6 +168,12 @@ def reorder_texts(
         print_json([describe_participant_text(one) for one in found])
     else:
         say("They are in this order now.")
+
+
+def _name_list(kind: ParticipantTextKind, project: str, who: str) -> str:
+    """Return the command that lists the texts of a participant."""
+    command = "fabula biography list" if kind == "biography" else "fabula participant prompt list"
+    return f"{command} {quote_name(project)} {quote_name(who)}"
 
 
 def _report_text(item: ParticipantText, sentence: Sentence, as_json: bool) -> None:

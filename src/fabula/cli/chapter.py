@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
+from fabula.cli.editor import explain_conflict
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import IDS, JSON, PROJECT, STORE
 from fabula.cli.output import invalid_request, print_json, print_line, quote_name, say, warn
@@ -108,10 +109,15 @@ def edit(project: PROJECT, chapter: CHAPTER, store: STORE = None) -> None:
             path.unlink()
             say("{title} is unchanged.", title=record.name)
             return
+        names = f"{quote_name(project)} {quote_name(chapter)}"
         try:
-            changed = opened.chapters.write(record.id, text, expected_revision=record.revision)
+            with explain_conflict(f"fabula chapter show {names}"):
+                changed = opened.chapters.write(record.id, text, expected_revision=record.revision)
         except FabulaError:
             warn("Your text was not stored. It is in {path}.", path=path)
+            warn("To see what was changed meanwhile: {command}", command=f"fabula revision diff {names}")
+            replace_command = f"fabula chapter replace {names} {quote_name(str(path))}"
+            warn("To put your text in place of the newer one: {command}", command=replace_command)
             raise
         path.unlink()
     say("{title} is stored as revision {revision}.", title=changed.name, revision=changed.revision)

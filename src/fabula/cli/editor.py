@@ -1,4 +1,4 @@
-"""Text that a person changes in an editor of their own ($VISUAL or $EDITOR)."""
+"""Text that a person changes in an editor of their own ($VISUAL or $EDITOR), and changes of others meanwhile."""
 
 from __future__ import annotations
 
@@ -6,10 +6,31 @@ import os
 import shlex
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from fabula.cli.opening import read_text
 from fabula.cli.output import invalid_request
+from fabula.core.errors import FabulaError
+from fabula.core.messages import message
+
+
+@contextmanager
+def explain_conflict(command: str) -> Iterator[None]:
+    """Say, where somebody else has changed a thing meanwhile, which command shows what it is now."""
+    try:
+        yield
+    except FabulaError as error:
+        if {"current", "expected"} - error.details.keys():
+            raise
+        sentence = message(
+            "This was changed elsewhere in the meantime: it has version {current} now, you have {expected}. "
+            "Nothing was changed. Look at the newer version, then make your change in it: {command}",
+            command=command,
+            **error.details,
+        )
+        raise FabulaError(error.code, sentence, **error.details) from None
 
 
 def edit_text(text: str) -> str:

@@ -8,7 +8,7 @@ import typer
 from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
-from fabula.cli.editor import edit_text
+from fabula.cli.editor import edit_text, explain_conflict
 from fabula.cli.opening import open_project, open_workspace, read_text
 from fabula.cli.options import ANY_PROJECT, IDS, JSON, PROJECT, SINCE, STORE
 from fabula.cli.output import (
@@ -298,7 +298,8 @@ def profile(
         elif text is None and file is not None:
             text = read_text(file)
         if text is not None:
-            found = workspace.write_profile(text, expected_version=found.version)
+            with explain_conflict("fabula memory profile"):
+                found = workspace.write_profile(text, expected_version=found.version)
     if as_json:
         from fabula.workspace.schemas.memory import describe_profile
 

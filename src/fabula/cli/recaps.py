@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
+from fabula.cli.editor import explain_conflict
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import IDS, JSON, PROJECT, STORE
-from fabula.cli.output import print_json, report, shorten
+from fabula.cli.output import print_json, quote_name, report, shorten
 from fabula.cli.tables import Column, print_list, print_table
 from fabula.cli.value_names import name_value
 from fabula.core.messages import message
@@ -68,7 +69,8 @@ def edit(
     from fabula.workspace.schemas.recaps import describe_recap
 
     words = read_text("-") if text == "-" else text
-    with open_project(project, store) as opened:
+    command = f"fabula recap list {quote_name(project)} {quote_name(conversation)}"
+    with open_project(project, store) as opened, explain_conflict(command):
         changed = opened.recaps.edit(conversation, item, words, expected_version=version)
     first, last = changed.first_round, changed.last_round
     sentence = message("Rounds {first} to {last} are in your words now.", first=first, last=last)
@@ -90,7 +92,8 @@ def delete(
     """
     from fabula.workspace.schemas.recaps import RemovedRecap
 
-    with open_project(project, store) as opened:
+    command = f"fabula recap list {quote_name(project)} {quote_name(conversation)}"
+    with open_project(project, store) as opened, explain_conflict(command):
         opened.recaps.remove(conversation, item, expected_version=version)
     report(RemovedRecap(item=item), message("{name} is gone.", name=item), as_json)
 

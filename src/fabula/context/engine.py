@@ -28,6 +28,7 @@ from fabula.context.vantage import resolve_vantage
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment
 from fabula.core.messages import Sentence, join_names, message
+from fabula.core.similar_names import find_similar_names
 from fabula.core.view import Language, Project, View
 from fabula.text.tokens.models import Model, find_model
 from fabula.text.tokens.tokenizer import (
@@ -242,9 +243,7 @@ class Engine:
 
 def _suggest(name: str, names: Iterable[str]) -> Sentence | str:
     """The question whether another name was meant, if one is near."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, list(names), n=1)
+    near = find_similar_names(name, names, most=1)
     return message(" Did you mean {near!r}?", near=near[0]) if near else ""
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 from json import JSONDecodeError
 from typing import Any
 
 import msgspec
 
 from fabula.core.messages import Sentence, join_alternatives, message
+from fabula.core.similar_names import find_similar_names
 
 _LINE = re.compile(r"line (\d+),? column (\d+)")
 _BYTE = re.compile(r"\(byte (\d+)\)")
@@ -42,7 +42,7 @@ def explain_decode_error(error: Exception, kind: Any) -> Sentence:
     dotted = re.sub(r"\[\.*\d*\]", "", path[1]).strip(".") if path is not None else ""
     field = message("`{name}`", name=dotted) if dotted else message("the value")
     if found := _UNKNOWN_FIELD.search(text):
-        near = get_close_matches(found[1], sorted(set(_field_names(_inspect(kind)))), n=1)
+        near = find_similar_names(found[1], sorted(set(_field_names(_inspect(kind)))), most=1)
         if near:
             return message("there is no {name!r}; the nearest is {near!r}", name=found[1], near=near[0])
         if dotted:
@@ -87,7 +87,7 @@ def _is_at_end(error: JSONDecodeError) -> bool:
 
 
 def _explain_value(field: Sentence, value: str, allowed: list[str]) -> Sentence:
-    near = get_close_matches(value, allowed, n=1)
+    near = find_similar_names(value, allowed, most=1)
     if near:
         return message("{field} cannot be {value!r}; the nearest is {near!r}", field=field, value=value, near=near[0])
     if not allowed:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-from difflib import get_close_matches
 from pathlib import Path
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_alternatives, message
+from fabula.core.similar_names import find_similar_names
 
 _REASONS = {
     errno.ENOENT: message("there is no such file or folder"),
@@ -20,7 +20,6 @@ _REASONS = {
     errno.ENAMETOOLONG: message("the name is too long"),
     errno.ELOOP: message("it points to itself"),
 }
-_NEAREST = 3  # names that a miss is answered with
 _SEARCHED = 2000  # files of a folder that a missing one is compared with
 
 
@@ -35,7 +34,7 @@ def missing_file(path: Path) -> FabulaError:
         names = [one.name for one, _ in zip(path.absolute().parent.iterdir(), range(_SEARCHED), strict=False)]
     except OSError:
         names = []
-    near = get_close_matches(path.name, names, n=_NEAREST)
+    near = find_similar_names(path.name, names)
     if not near:
         return FabulaError(Code.FILE_NOT_FOUND, message("There is no file {file}. Nothing was changed.", file=path))
     return FabulaError(

@@ -78,9 +78,18 @@ class _Chapter(Struct):
     number: int = 0
 
 
-@lru_cache(maxsize=8192)
 def read_title(title: str) -> Divisions:
     """The numbers that begin a title, outermost first: `Part 2, Chapter 3: The Sea`, 第二卷 第三章 海."""
+    return _read_numbers(title)[0]
+
+
+def strip_numbers(title: str) -> str:
+    """A title without the numbers that begin it: `The Sea`, 海."""
+    return _read_numbers(title)[1]
+
+
+@lru_cache(maxsize=8192)
+def _read_numbers(title: str) -> tuple[Divisions, str]:
     found: list[Division] = []
     text, at = title.strip(" 　【】[]=＝*＊#"), 0
     while (match := _STATED.match(text, at)) is not None:
@@ -91,7 +100,7 @@ def read_title(title: str) -> Divisions:
         found.append((_UNITS[unit.lower()], number))
         separator = _BETWEEN.match(text, match.end())
         at = separator.end() if separator is not None else match.end()
-    return tuple(found)
+    return tuple(found), text[at:]
 
 
 @lru_cache(maxsize=8192)

@@ -145,7 +145,7 @@ def find_project(store: Store, name: str, *, kind: Literal["book", "series"] | N
         number_of=lambda one: one.number,
         remark_of=_describe,
         code=Code.PROJECT_NOT_FOUND,
-        only_close=True,
+        only_similar=True,
     )
     if kind == "series" and found.kind != kind:
         raise FabulaError(

@@ -11,7 +11,6 @@ travel with its save, and a save may come from anybody. What no project can set 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from math import isfinite
 from typing import Any, Literal
 
@@ -20,6 +19,7 @@ from msgspec import Struct
 from fabula.context.budget import BudgetProfile, Limits
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_alternatives, message
+from fabula.core.similar_names import MIN_PARTIAL, find_similar_names
 
 SettingScope = Literal["project", "person", "machine"]
 SettingKind = Literal["bool", "int", "float", "text", "choice", "table"]
@@ -576,8 +576,10 @@ def suggest_names(name: str) -> list[str]:
     for known, definition in _BY_ANY_NAME.items():
         by_word[known] = definition
         by_word.setdefault(known.rpartition(".")[2], definition)
-    matches = get_close_matches(wanted, by_word, n=5, cutoff=0.6)
-    matches += get_close_matches(wanted.rpartition(".")[2], by_word, n=5, cutoff=0.75)
+    word = wanted.rpartition(".")[2]
+    matches = [*find_similar_names(wanted, by_word), *find_similar_names(word, by_word)]
+    if len(word) >= MIN_PARTIAL:
+        matches += [known for known in by_word if word in known]
     return list(dict.fromkeys(by_word[match].name for match in matches))[:3]
 
 

@@ -28,7 +28,7 @@ from fabula.store.save.reader import SaveReader
 from fabula.store.save.saving import save_project
 from fabula.store.store import Store
 from fabula.store.upgrade import upgrade_store
-from fabula.text.lookup import NEAREST, find_by_name
+from fabula.text.lookup import MAX_NAMED, find_by_name
 
 BEFORE_RESTORE = "before-restore"
 
@@ -123,7 +123,7 @@ def _find_project(copy: StoreCopy, name: str | None) -> CopiedProject:
         message(
             "Name one project of this copy. It holds {count}: {projects}. Nothing was changed.",
             count=len(titles),
-            projects=join_names([*titles[:NEAREST], *(["…"] if len(titles) > NEAREST else [])]),
+            projects=join_names([*titles[:MAX_NAMED], *(["…"] if len(titles) > MAX_NAMED else [])]),
         ),
     )
 

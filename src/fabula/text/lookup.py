@@ -11,25 +11,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from heapq import nlargest
-from itertools import pairwise
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import TypeVar
 from unicodedata import normalize
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_alternatives, join_names, message
+from fabula.core.similar_names import find_similar_names
 
 Thing = TypeVar("Thing")
-NEAREST = 3  # names that a miss is answered with
+MAX_NAMED = 3  # things that a miss is answered with
 LISTED = 6  # names that a spelling with several meanings is answered with
 MIN_ID_BEGINNING = 4  # characters, where things have names: a shorter word begins too many ids by chance
 MIN_PART = 2  # characters of a part of a name
 MAX_DIGITS = 9  # of a number that a thing can have
-MAX_COMPARED = 100  # characters: longer names are texts, and are compared by how they begin
-MAX_SCORED = 200  # names that a miss is compared with letter by letter
-CLOSE = 0.6  # how alike a name must be to be what a person meant,
-NEAR = 0.4  # and to be named as the nearest: one of two Chinese characters
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"})
 
@@ -86,49 +81,44 @@ def find_by_name(
     names_of: Callable[[Thing], Sequence[str]] = lambda thing: (),
     number_of: Callable[[Thing], int | None] | None = None,
     remark_of: Callable[[Thing], Sentence | str] = lambda thing: "",
+    full_name_of: Callable[[Thing], Sentence | str] = lambda thing: "",
     label_of: Callable[[Thing], Sentence | str] | None = None,
     code: Code = Code.STORE_NOT_FOUND,
-    only_close: bool = False,
+    only_similar: bool = False,
+    found: Sequence[Thing] = (),
 ) -> Thing:
     """Return the one thing that a spelling means; a miss is refused with the nearest names.
 
-    `what` is the word for such a thing in the refusal, and `remark_of` tells two of the same name apart. With
-    `label_of`, all things are listed by these words where none is near. With `only_close`, a miss names only things
-    that are spelled almost like it.
+    `what` is the word for such a thing in the refusal. Two of the same name or number are told apart by `full_name_of`,
+    else by the number or id of each and `remark_of`. With
+    `label_of`, all things are listed by these words where none is similar. With `only_similar`, a miss names only
+    things that are spelled almost like it. `found` are the things that it means, where other rules have decided that.
     """
     known = list(things)
-    found = find_matches(known, wanted, id_of=id_of, names_of=names_of, number_of=number_of)
+    number_of = number_of or _number_in_order(known)
+    found = found or find_matches(known, wanted, id_of=id_of, names_of=names_of, number_of=number_of)
     if len(found) == 1:
         return found[0]
     shown = wanted if len(wanted) <= 80 else f"{wanted[:80]}…"
     if found:
-        labels = [next((name for name in names_of(thing) if name), id_of(thing)) for thing in found]
-        numbers = [None if number_of is None else number_of(thing) for thing in found]
-        label_counts, number_counts = Counter(labels), Counter(numbers)
-        names = [
-            _add_remarks(label, number if number_counts[number] == 1 else None, id_of(thing), remark_of(thing))
-            if label_counts[label] > 1 or (number is not None and number_counts[number] > 1)
-            else label
-            for label, number, thing in list(zip(labels, numbers, found, strict=True))[:LISTED]
-        ]
         raise FabulaError(
-            code,
-            message(
-                "{name!r} may be more than one {what}: {names}. Say which one, by its whole name or by the number or "
-                "id beside it. Nothing was changed.",
-                name=shown,
-                what=what,
-                names=join_names([*names, *(["…"] if len(found) > LISTED else [])]),
-            ),
+            code, _refuse_several(found, shown, what, id_of, names_of, number_of, remark_of, full_name_of)
         )
     every = [tuple(filter(None, names_of(thing))) or (id_of(thing),) for thing in known]
-    hint = _suggest(wanted, every, only_close)
-    if hint is None:
+    owners = {name: number for number, names in enumerate(every) for name in names}
+    similar: dict[int, str] = {}  # one name of each thing
+    for name in find_similar_names(wanted, owners, most=LISTED, fold=fold_name):
+        similar.setdefault(owners[name], name)
+    if similar:
+        hint = message("Did you mean {names}?", names=join_alternatives([*similar.values()][:MAX_NAMED]))
+    elif not known:
+        hint = message("There are none yet.")
+    elif label_of is not None:
+        hint = message("There are: {names}.", names=join_names([label_of(thing) for thing in known]))
+    elif len(known) <= MAX_NAMED and not only_similar:
+        hint = message("There are: {names}.", names=join_names(dict.fromkeys(names[0] for names in every)))
+    else:
         hint = message("None has a name like it.")
-        if label_of is not None:
-            hint = message("There are: {names}.", names=join_names([label_of(thing) for thing in known]))
-        elif len(known) <= NEAREST and not only_close:
-            hint = message("There are: {names}.", names=join_names(dict.fromkeys(names[0] for names in every)))
     raise FabulaError(
         code,
         message("There is no {what} called {name!r}. {hint} Nothing was changed.", what=what, name=shown, hint=hint),
@@ -151,46 +141,49 @@ def _number_in_order(things: Sequence[Thing]) -> Callable[[Thing], int]:
     return lambda thing: numbers[id(thing)]
 
 
-def _add_remarks(label: str, number: int | None, ident: str, remark: Sentence | str) -> Sentence:
-    """Return a name that several things have, with what tells this one apart, and the number or id to name it by."""
-    shown = ident if number is None else message("number {number}", number=number)
-    remarks = join_names([one for one in (shown, remark) if one])
-    return message("{name} ({remark})", name=label, remark=remarks)
-
-
-def _suggest(wanted: str, names: Sequence[Sequence[str]], only_close: bool) -> Sentence | None:
-    """Name up to three things whose names are spelled most like the wanted one; None where none is near."""
-    if not names:
-        return message("There are none yet.")
-    from difflib import SequenceMatcher
-
-    matcher = SequenceMatcher(autojunk=False)
-    folded = fold_name(wanted[:MAX_COMPARED])
-    matcher.set_seq2(folded)
-
-    def score(name: str) -> float:
-        whole, likeness = fold_name(name[:MAX_COMPARED]), 0.0
-        for part in {whole, whole[: len(folded)], *whole.split()}:
-            matcher.set_seq1(part)
-            if matcher.real_quick_ratio() > likeness and matcher.quick_ratio() > likeness:
-                likeness = max(likeness, matcher.ratio())
-        return likeness
-
-    if len(names) > MAX_SCORED:  # comparing is slow: only those that share most letters and pairs of letters
-        wanted_pairs = _pairs(folded)
-        names = nlargest(
-            MAX_SCORED, names, key=lambda one: max(len(wanted_pairs & _pairs(fold_name(name[:40]))) for name in one)
+def _refuse_several(
+    found: Sequence[Thing],
+    wanted: str,
+    what: Sentence,
+    id_of: Callable[[Thing], str],
+    names_of: Callable[[Thing], Sequence[str]],
+    number_of: Callable[[Thing], int | None],
+    remark_of: Callable[[Thing], Sentence | str],
+    full_name_of: Callable[[Thing], Sentence | str],
+) -> Sentence:
+    """Name all things that a spelling may mean, each so that it can be told apart, and say how to name one of them."""
+    labels = [next((name for name in names_of(thing) if name), id_of(thing)) for thing in found]
+    numbers = [number_of(thing) for thing in found]
+    label_counts, number_counts = Counter(labels), Counter(numbers)
+    names: list[Sentence | str] = []
+    has_number = has_id = False
+    for label, number, thing in list(zip(labels, numbers, found, strict=True))[:LISTED]:
+        if label_counts[label] == 1 and (number is None or number_counts[number] == 1):
+            names.append(label)
+        elif full_name := full_name_of(thing):
+            names.append(full_name)
+        else:
+            is_numbered = number is not None and number_counts[number] == 1
+            has_number, has_id = has_number or is_numbered, has_id or not is_numbered
+            handle = message("number {number}", number=number) if is_numbered else id_of(thing)
+            remarks = join_names([one for one in (handle, remark_of(thing)) if one])
+            names.append(message("{name} ({remark})", name=label, remark=remarks))
+    if len(found) > LISTED:
+        names.append("…")
+    values = {"name": wanted, "what": what, "names": join_names(names)}
+    if has_id:
+        return message(
+            "{name!r} may be more than one {what}: {names}. Say which one, by its whole name or by the id beside it. "
+            "Nothing was changed.",
+            **values,
         )
-    scored = [max(((score(name), name) for name in one), key=itemgetter(0)) for one in names]
-    likeness_of = {name: likeness for likeness, name in sorted(scored, key=itemgetter(0), reverse=True)}
-    close = [name for name, likeness in likeness_of.items() if likeness >= CLOSE][:NEAREST]
-    if close:
-        return message("Did you mean {names}?", names=join_alternatives(close))
-    near = [name for name, likeness in likeness_of.items() if likeness >= NEAR][:NEAREST]
-    if only_close or not near:
-        return None
-    return message("The nearest are: {names}.", names=join_names(near))
-
-
-def _pairs(text: str) -> set[str]:
-    return {*text, *map("".join, pairwise(text))}
+    if has_number:
+        return message(
+            "{name!r} may be more than one {what}: {names}. Say which one, by its whole name or by the number beside "
+            "it. Nothing was changed.",
+            **values,
+        )
+    return message(
+        "{name!r} may be more than one {what}: {names}. Say which one, by its whole name. Nothing was changed.",
+        **values,
+    )

@@ -11,7 +11,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import wraps
 from types import FunctionType
@@ -23,6 +22,7 @@ from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import is_encodable
 from fabula.core.messages import Sentence, join_names, message
+from fabula.core.similar_names import find_similar_names
 
 PositiveInt = Annotated[int, Meta(ge=1)]  # a limit, or a number of things of which there must be one
 
@@ -108,7 +108,7 @@ class _Signature:
 
     def refuse_unknown(self, name: str) -> FabulaError:
         """The refusal of an argument that the verb does not have."""
-        near = get_close_matches(name, self.checks, n=1)
+        near = find_similar_names(name, self.checks, most=1)
         if near:
             return self._refuse(message("there is no {name!r}; the nearest is {near!r}", name=name, near=near[0]))
         known = join_names(list(self.checks))

@@ -14,8 +14,9 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from fabula.codex import Codex, Entry, Progression, edits
-from fabula.core.errors import Code
+from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
+from fabula.core.similar_names import find_similar_names
 from fabula.core.story import Position
 from fabula.manuscript.model import Manuscript
 from fabula.settings import edits as settings
@@ -23,7 +24,7 @@ from fabula.store.transaction import ReadTransaction
 from fabula.text.extraction.model import Progress, ProposedEntry
 from fabula.text.extraction.propose import propose_entries
 from fabula.text.extraction.sentences import TellingSentence, find_telling_sentences, quote_sentence
-from fabula.text.lookup import find_by_name
+from fabula.text.lookup import find_by_name, find_matches, fold_name
 from fabula.workspace.verbs import ProjectVerbs
 
 DISMISSED = "extract.dismissed"
@@ -74,7 +75,8 @@ class ExtractionVerbs(ProjectVerbs):
         restored = list(dict.fromkeys(_find_dismissed(before, name) for name in restore))
         remaining = [name for name in before if name not in restored]
         proposals = self._propose(remaining, progress)
-        accepted, dismissed = _find_proposals(proposals, accept), _find_proposals(proposals, dismiss)
+        known = self._list_known_names()
+        accepted, dismissed = _find_proposals(proposals, accept, known), _find_proposals(proposals, dismiss, known)
         dismissed_names = [one.name for one in dismissed]
         if accept or dismiss or restore:
             entries = [self._make_entry(one) for one in accepted]
@@ -97,15 +99,17 @@ class ExtractionVerbs(ProjectVerbs):
         return self._view.snapshot(Manuscript) or Manuscript()
 
     def _propose(self, dismissed: Sequence[str], progress: Progress | None) -> list[ProposedEntry]:
-        codex = self._view.snapshot(Codex)
-        names = [name for entry in (codex.entries if codex is not None else ()) for name in entry.names]
         return propose_entries(
             [(document.id, document.text) for document in self._manuscript.documents],
             language=self._view.project.language,
             limit=MAX_PROPOSALS,
-            known=[*names, *dismissed],
+            known=[*self._list_known_names(), *dismissed],
             progress=progress,
         )
+
+    def _list_known_names(self) -> list[str]:
+        codex = self._view.snapshot(Codex)
+        return [name for entry in (codex.entries if codex is not None else ()) for name in entry.names]
 
     def _make_entry(self, proposal: ProposedEntry) -> Entry:
         """Make an entry that quotes the book's own sentences."""
@@ -168,17 +172,30 @@ def _dismissed_names(reading: ReadTransaction) -> list[str]:
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
-def _find_proposals(proposals: Sequence[ProposedEntry], names: Sequence[str]) -> list[ProposedEntry]:
-    """Return the proposals of these names or aliases, each once."""
-    found = [
-        find_by_name(
-            proposals,
-            name,
-            what=message("proposed entry"),
-            id_of=lambda one: one.name,
-            names_of=lambda one: one.names,
-            code=Code.CODEX_INVALID,
+def _find_proposals(
+    proposals: Sequence[ProposedEntry], names: Sequence[str], known: Sequence[str]
+) -> list[ProposedEntry]:
+    """Return the proposals of these names or aliases, each once; `known` are the names of the codex."""
+    found = []
+    for name in names:
+        if not find_matches(proposals, name, id_of=lambda one: one.name, names_of=lambda one: one.names):
+            proposed = (own for one in proposals for own in one.names)
+            similar = find_similar_names(name, [*known, *proposed], most=1, fold=fold_name)
+            if similar and similar[0] in known:
+                sentence = message(
+                    "There is no proposed entry called {name!r}. {entry} is in the codex already. Nothing was changed.",
+                    name=name,
+                    entry=similar[0],
+                )
+                raise FabulaError(Code.CODEX_INVALID, sentence)
+        found.append(
+            find_by_name(
+                proposals,
+                name,
+                what=message("proposed entry"),
+                id_of=lambda one: one.name,
+                names_of=lambda one: one.names,
+                code=Code.CODEX_INVALID,
+            )
         )
-        for name in names
-    ]
     return list({one.name: one for one in found}.values())

@@ -7,7 +7,8 @@ something, a place to pin an entry to, or what a request includes and excludes. 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -27,13 +28,13 @@ from fabula.conversation.participants import (
 from fabula.conversation.tables import conversations, participants, presence
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import format_time
-from fabula.core.messages import Sentence, list_languages, message, plural
+from fabula.core.messages import Sentence, list_languages, message, plural, show
 from fabula.core.story import READER, name_divisions
 from fabula.core.view import View
 from fabula.lorebook.scan_order import make_title
 from fabula.lorebook.snapshot import Lorebooks, make_source
 from fabula.manuscript.drafts import DocumentKind
-from fabula.manuscript.model import Document, Manuscript, name_document
+from fabula.manuscript.model import Document, Manuscript, name_document, trim_title
 from fabula.manuscript.numbering import Divisions, TitledDocument, number_documents, read_title
 from fabula.manuscript.tables import documents
 from fabula.store.queries import RowQuery
@@ -63,26 +64,41 @@ class NamedThing(Struct, frozen=True):
     names: tuple[str, ...] = ()
     number: int | None = None
     remark: Sentence | str = ""  # tells it apart from another of the same name
+    full_name: Sentence | str = ""  # no other has it, where another has its name or number; a person may write it too
 
 
 def find_named(
-    things: Iterable[NamedThing], wanted: str, *, what: Sentence, code: Code = Code.STORE_NOT_FOUND
+    things: Iterable[NamedThing],
+    wanted: str,
+    *,
+    what: Sentence,
+    code: Code = Code.STORE_NOT_FOUND,
+    found: Sequence[NamedThing] = (),
 ) -> NamedThing:
-    """Return the one thing that a spelling means."""
+    """Return the one thing that a spelling means; `found` are its meanings, where other rules have decided that."""
+    known = list(things)
     return find_by_name(
-        things,
+        known,
         wanted,
         what=what,
         names_of=lambda thing: thing.names,
         number_of=lambda thing: thing.number,
         remark_of=lambda thing: thing.remark,
+        full_name_of=lambda thing: thing.full_name,
         code=code,
+        found=found or match_named(known, wanted),
     )
 
 
-def match_named(things: Iterable[NamedThing], wanted: str) -> list[NamedThing]:
+def match_named(things: Sequence[NamedThing], wanted: str) -> list[NamedThing]:
     """Return all things that a spelling may mean."""
-    return find_matches(things, wanted, names_of=lambda thing: thing.names, number_of=lambda thing: thing.number)
+    found = find_matches(things, wanted, names_of=lambda thing: thing.names, number_of=lambda thing: thing.number)
+    return found or [thing for thing in things if thing.full_name and _is_full_name(thing.full_name, fold_name(wanted))]
+
+
+def _is_full_name(full_name: Sentence | str, folded: str) -> bool:
+    """Is this what a list calls a thing, in some language?"""
+    return folded in (fold_name(str(show(full_name, language))) for language in list_languages())
 
 
 def find_entry(entries: Sequence[Entry], name: str) -> Entry:
@@ -106,16 +122,52 @@ def number_chapters(documents: Iterable[Any]) -> dict[str, int]:
 def name_documents(documents: Sequence[Any]) -> list[NamedThing]:
     """Return documents or their rows, in reading order, as a person names them: by title or a reader's number."""
     divisions = _divide(documents)
+    names = [name_document(document.title, getattr(document, "text", "")) for document in documents]
+    numbers = [own[-1][1] if own else None for own in (divisions.get(document.id) for document in documents)]
+    full_names = _tell_apart(documents, names, numbers)
     return [
         NamedThing(
             document.id,
-            (name_document(document.title, getattr(document, "text", "")),),
-            own[-1][1] if own else None,
-            name_divisions(own) if own else str(document.kind),
+            (name,),
+            number,
+            name_divisions(divisions[document.id]) if number is not None else str(document.kind),
+            full_names.get(document.id, ""),
         )
-        for document in documents
-        for own in (divisions.get(document.id, ()),)
+        for document, name, number in zip(documents, names, numbers, strict=True)
     ]
+
+
+def _tell_apart(
+    documents: Sequence[Any], names: Sequence[str], numbers: Sequence[int | None]
+) -> dict[str, Sentence | str]:
+    """Return full names of documents whose title or number others have: by the part each is in, or what is before."""
+    name_counts, number_counts = Counter(names), Counter(numbers)
+    number_counts[None] = 0
+    by_id = dict(zip((document.id for document in documents), names, strict=True))
+    full_names: dict[str, Sentence | str] = {}
+    for at, (document, name) in enumerate(zip(documents, names, strict=True)):
+        if name_counts[name] == 1 and number_counts[numbers[at]] <= 1:
+            continue
+        part = by_id.get(_get_parent(document) or "")
+        if part:
+            full_names[document.id] = message("{chapter} of {part}", chapter=trim_title(name), part=part)
+        elif name_counts[name] == 1:
+            full_names[document.id] = name
+    counts = Counter(map(str, full_names.values()))
+    for at, (document, name) in enumerate(zip(documents, names, strict=True)):
+        if name_counts[name] > 1 and counts[str(full_names.get(document.id, ""))] != 1:
+            chapter, before = trim_title(name), trim_title(names[at - 1])
+            full_names[document.id] = (
+                message("{chapter} after {other}", chapter=chapter, other=before)
+                if at
+                else message("{chapter} at the beginning of the book", chapter=chapter)
+            )
+    return full_names
+
+
+def _get_parent(document: Any) -> str | None:
+    parent: str | None = document.parent if isinstance(document, Document) else document.parent_id
+    return parent
 
 
 def _divide(documents: Iterable[Any]) -> dict[str, Divisions]:
@@ -125,7 +177,7 @@ def _divide(documents: Iterable[Any]) -> dict[str, Divisions]:
             document.id,
             document.title,
             DocumentKind(document.kind),
-            document.parent if isinstance(document, Document) else document.parent_id,
+            _get_parent(document),
         )
         for document in documents
         if document.kind != DocumentKind.NOTE
@@ -137,31 +189,40 @@ def _divide(documents: Iterable[Any]) -> dict[str, Divisions]:
     }
 
 
-def find_document(documents: Sequence[Any], name: str, *, code: Code = Code.DOCUMENT_UNKNOWN) -> str:
-    """Return the id of the document, of documents or rows in reading order, that a spelling means.
+def match_documents(documents: Sequence[Any], things: Sequence[NamedThing], wanted: str) -> list[NamedThing]:
+    """Return all documents that a spelling may mean; `things` are the documents as `name_documents` names them.
 
     A chapter is also found by its number in words ("chapter three", 第三回), if no title is spelled so.
     """
-    things = name_documents(documents)
-    stated = read_title(name)
-    is_number = fold_name(name).isdecimal()
-    if (stated or is_number) and not any(fold_name(name) in map(fold_name, (one.id, *one.names)) for one in things):
+    stated = read_title(wanted)
+    if stated and not any(fold_name(wanted) in map(fold_name, (one.id, *one.names)) for one in things):
         divisions = _divide(documents)
-        if stated:
-            numbered = [one for one in things if set(stated) <= set(divisions.get(one.id, ()))]
-            found = [one for one in numbered if divisions[one.id][-1] == stated[-1]]
-            if len(found) == 1:
-                return found[0].id
-        if not match_named(things, name) and divisions:
-            count = len(divisions)
-            sentence = plural(
-                count,
-                "There is no chapter {name}. The book has one chapter with a number. Nothing was changed.",
-                "There is no chapter {name}. The book has {count:,} chapters with a number. Nothing was changed.",
-                name=name,
-            )
-            raise FabulaError(code, sentence)
-    return find_named(things, name, what=message("chapter"), code=code).id
+        within = [one for one in things if set(stated) <= set(divisions.get(one.id, ()))]
+        found = [one for one in within if divisions[one.id][-1] in (stated[0], stated[-1])]
+        if len(found) == 1:
+            return found
+        return match_named(things, wanted) or found
+    return match_named(things, wanted)
+
+
+def find_document(
+    documents: Sequence[Any], name: str, *, code: Code = Code.DOCUMENT_UNKNOWN, among: Container[str] | None = None
+) -> str:
+    """Return the id of the document, of documents or rows in reading order, that a spelling means.
+
+    `among` has the ids of those that can be meant; by default all can.
+    """
+    things = [thing for thing in name_documents(documents) if among is None or thing.id in among]
+    found = match_documents(documents, things, name)
+    if not found and (read_title(name) or fold_name(name).isdecimal()) and (divisions := _divide(documents)):
+        sentence = plural(
+            len(divisions),
+            "There is no chapter {name}. The book has one chapter with a number. Nothing was changed.",
+            "There is no chapter {name}. The book has {count:,} chapters with a number. Nothing was changed.",
+            name=name,
+        )
+        raise FabulaError(code, sentence)
+    return find_named(things, name, what=message("chapter"), code=code, found=found).id
 
 
 def find_view_document(view: View, name: str) -> str:

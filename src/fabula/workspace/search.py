@@ -19,10 +19,12 @@ from fabula.core.messages import message
 from fabula.core.story import Perspective, Position, Vantage
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
+from fabula.manuscript.numbering import strip_numbers
 from fabula.search.corpus import Corpus
 from fabula.search.embeddings.choice import AUTO, OFF, EmbeddingChoice, EmbeddingStatus
-from fabula.search.find import FoundPassage, SearchScope, find_passages, make_search_mask
+from fabula.search.find import FoundPassage, Mask, SearchScope, find_passages, make_search_mask
 from fabula.search.index import disk_cache
+from fabula.search.index.index import SearchIndex
 from fabula.search.model import Query
 from fabula.search.query import shorten_query_part
 from fabula.text.terms import split_terms
@@ -30,6 +32,7 @@ from fabula.workspace.arguments import PositiveInt
 from fabula.workspace.names import find_document
 
 DEFAULT_LIMIT = 10
+MIN_TITLE_TERMS = 3  # that find a chapter by its title, however long that is
 _WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]+|[^\W_]+(?:['’][^\W_]+)*")
 
 
@@ -100,10 +103,33 @@ def search_project(
         similarity = scored.scores
     mask = None if scope is None else make_search_mask(built, scope)
     hits = find_passages(built, query, mask, limit, similarity)
+    titled = _find_titled(view, words, built, mask)
+    scores = dict.fromkeys(titled, 1.0) | {
+        hit.passage_number: hit.score for hit in hits if hit.passage_number not in titled
+    }
     return [
-        FoundPassage(built.passages[hit.passage_number], built.document_of(hit.passage_number).id, hit.score)
-        for hit in hits
-    ]
+        FoundPassage(built.passages[number], built.document_of(number).id, score) for number, score in scores.items()
+    ][:limit]
+
+
+def _find_titled(view: View, words: str, index: SearchIndex, mask: Mask | None) -> list[int]:
+    """Find the first passages of chapters whose titles the words are, or a large part of.
+
+    One or two words that are a smaller part of a title say little: many chapters are about a whale.
+    """
+    wanted = set(split_terms(strip_numbers(words)))
+    found = []
+    for document in (view.snapshot(Manuscript) or Manuscript()).documents if wanted else ():
+        terms = {term for term in split_terms(strip_numbers(document.title)) if not term.isdecimal()}
+        first = index.first_passages.get(document.id)
+        common = len(wanted & terms)
+        if common >= MIN_TITLE_TERMS:
+            is_titled = 4 * common >= 3 * len(wanted)  # a pair of characters of another order is forgiven
+        else:
+            is_titled = common == len(wanted) and 2 * common > len(terms)
+        if is_titled and first is not None and index.by_id[document.id].passages and (mask is None or mask[first]):
+            found.append(first)
+    return found
 
 
 def mark_words(text: str, words: str) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ from fabula.manuscript.tables import documents
 from fabula.store.transaction import ReadTransaction
 from fabula.text.lookup import MAX_DIGITS
 from fabula.workspace.cursor import explain_words
-from fabula.workspace.names import find_document, find_named, match_named, name_documents
+from fabula.workspace.names import find_document, match_documents, name_documents
 
 START, END = "start", "end"  # take a limit in the story away
 
@@ -27,8 +27,8 @@ def read_place(reading: ReadTransaction, text: str) -> Position:
     named = name_documents(rows)
     marks = [place for place, character in enumerate(text) if character in "@:："]
     cuts = (len(text), *reversed(marks))  # the longest name that a chapter has
-    cut = next((cut for cut in cuts if match_named(named, text[:cut])), len(text))
-    found = find_named(named, text[:cut], what=message("chapter"), code=Code.TREE_INVALID).id
+    cut = next((cut for cut in cuts if match_documents(rows, named, text[:cut])), len(text))
+    found = find_document(rows, text[:cut], code=Code.TREE_INVALID)
     row = next(row for row in rows if row.id == found)
     mark, rest = text[cut : cut + 1], text[cut + 1 :]
     if not rest:

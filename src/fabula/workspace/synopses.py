@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from fabula.codex import Codex
 from fabula.codex.characters import collect_characters
-from fabula.core.errors import Code
 from fabula.core.messages import message
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
@@ -22,7 +21,7 @@ from fabula.manuscript.synopses.editing import SynopsisRecord, SynopsisRefresh
 from fabula.manuscript.synopses.plan import ChapterSynopses
 from fabula.text.extraction.propose import propose_entries
 from fabula.text.names.main_characters import NO_CHARACTERS, CharacterFinder
-from fabula.workspace.names import find_named, name_documents
+from fabula.workspace.names import find_document
 from fabula.workspace.verbs import ProjectVerbs, label_change, label_removal
 
 
@@ -110,5 +109,5 @@ def _find_chapters(view: View, records: Sequence[SynopsisRecord], names: Sequenc
     if not names:
         return list(records)
     by_id = {record.document_id: record for record in records}
-    known = [thing for thing in name_documents(story.documents if story is not None else ()) if thing.id in by_id]
-    return [by_id[find_named(known, name, what=message("chapter"), code=Code.DOCUMENT_UNKNOWN).id] for name in names]
+    documents = story.documents if story is not None else ()
+    return [by_id[find_document(documents, name, among=by_id)] for name in names]

@@ -8,13 +8,13 @@ of world info, whatever the format calls them.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from msgspec.structs import replace
 
 from fabula.core.errors import Code
 from fabula.core.messages import Sentence, join_names, message
+from fabula.core.similar_names import find_similar_names
 from fabula.formats.lore.cards import CARD, CHARACTER_BOOK, LOREBOOK_V3, SPECS, detect_card_version
 from fabula.formats.lore.field_maps import (
     ENTRY_TYPES,
@@ -177,7 +177,7 @@ def _change_row(book_format: LorebookFormat, row: JsonObject, changes: JsonObjec
         field = next((field for field in (*book_format.fields, STORY) if field.name == name), None)
         if field is None:
             fields = {field.name: None for field in book_format.fields}
-            near = get_close_matches(name, fields, n=3) or list(fields)
+            near = find_similar_names(name, fields) or list(fields)
             problem = message(
                 "{name!r} cannot be changed in a book of the format {format}. The nearest are: {names}.",
                 name=name,

@@ -11,7 +11,6 @@ are above those of every published vocabulary for text as people write it.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
@@ -20,6 +19,7 @@ from msgspec.structs import replace
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import join_alternatives, join_names, message
+from fabula.core.similar_names import find_similar_names
 from fabula.text.tokens.tokenizer import ScaledTokenizer, Tokenizer, load_encoding
 
 
@@ -91,7 +91,7 @@ def _find_family(name: str) -> Model | None:
 
 
 def _unknown_model(name: str) -> FabulaError:
-    near = get_close_matches(_strip_vendor(name), _BY_NAME, n=3, cutoff=0.4)
+    near = find_similar_names(_strip_vendor(name), _BY_NAME)
     if near:
         hint = message("Did you mean {names}?", names=join_alternatives(near))
     else:

@@ -8,13 +8,13 @@ Encodings without this property have `additive` false, and the engine counts the
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from functools import lru_cache
 from math import ceil
 from typing import Protocol
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_alternatives, message
+from fabula.core.similar_names import find_similar_names
 from fabula.text.bounded_cache import BoundedTextCache
 
 CACHED_CHARACTERS = 8_000_000  # of text in one generation of cached counts
@@ -160,7 +160,7 @@ ENCODINGS = (
 def load_encoding(name: str) -> Encoding:
     """An encoding by its name, loaded once a process."""
     if name not in ENCODINGS:
-        near = get_close_matches(name, ENCODINGS, n=3, cutoff=0.4) or ENCODINGS
+        near = find_similar_names(name, ENCODINGS) or ENCODINGS
         raise FabulaError(
             Code.MODEL_UNKNOWN,
             message("Fabula knows no encoding called {name!r}. Try {names}.", name=name, names=join_alternatives(near)),
