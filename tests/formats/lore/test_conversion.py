@@ -9,9 +9,10 @@ from hypothesis import given, settings
 
 from fabula.core.errors import Code, FabulaError
 from fabula.formats.lore.conversion import convert_to_version, convert_to_world_info
-from fabula.formats.lore.editing import parse_lorebook
+from fabula.formats.lore.editing import detect_format, parse_lorebook
 from fabula.lorebook.edits import Lorebook
 from tests.formats.lore.samples import EXTRAS, is_same_json
+from tests.formats.lore.shapes import WORLD_INFO_ROW
 
 WORLD_ROW: dict[str, Any] = {
     "uid": 7,
@@ -59,6 +60,10 @@ def make_lorebook(book_format: str, book: Any) -> Lorebook:
     return Lorebook(id="b", name="Towers", format=book_format, book=book)
 
 
+def read_json(raw: Any) -> Lorebook:
+    return make_lorebook(detect_format(raw, "b").name, raw)
+
+
 def join(warnings: tuple[object, ...]) -> str:
     return " ".join(map(str, warnings))
 
@@ -89,7 +94,7 @@ def test_the_book_of_a_card_becomes_world_info_and_keeps_the_rest_in_its_origina
     made, losses = convert_to_world_info(make_lorebook("character_book", CARD_BOOK))
     row = made.book["entries"]["7"]
     assert (row["uid"], row["position"], row["comment"], row["displayIndex"]) == (7, 1, "tower of bells", 3)
-    assert row["extensions"] == CARD_ROW["extensions"]
+    assert row["extensions"] == {"risu_loreCache": None, "risu": {"mode": "child"}}
     assert made.book["originalData"] == CARD_BOOK
     assert all(name in join(losses) for name in ("priority", "scan_depth", "token_budget", "recursive_scanning"))
     assert "use_regex" not in join(losses)
@@ -104,11 +109,28 @@ def test_world_info_becomes_a_lorebook_v3_with_every_field() -> None:
     assert (extensions["automation_id"], extensions["display_index"], extensions["vectorized"]) == ("bell", 3, True)
     assert extensions["scan_depth"] is None
     assert "scan_depth" in extensions
-    assert (extensions["addMemo"], extensions["mine"]) == (True, [1.0])
+    assert extensions["sillytavern"] == {"addMemo": True, "mine": [1.0]}
     assert extensions["character_filter"] == WORLD_ROW["characterFilter"]
-    assert made.book["data"]["extensions"] == {"theirs": 2, "originalData": {"x": 1}, "colour": "red"}
+    beside = {"originalData": {"x": 1}, "colour": "red"}
+    assert made.book["data"]["extensions"] == {"theirs": 2, "sillytavern": beside}
     assert all(name in join(losses) for name in ("addMemo", "mine", "originalData", "colour", "characterFilter"))
     assert parse_lorebook(made).book.entries[0] == parse_lorebook(make_lorebook("sillytavern", WORLD)).book.entries[0]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@given(EXTRAS, EXTRAS)
+@settings(deadline=None, max_examples=30)
+def test_world_info_comes_back_from_the_book_of_a_card_as_it_was(
+    version: int, root: dict[str, Any], extra: dict[str, Any]
+) -> None:
+    few = {"uid": 0, "key": ["a"], "content": "", "order": 1, "disable": True, "extensions": {}}
+    for row in (WORLD_ROW, WORLD_INFO_ROW, few):
+        for beside in ({}, {"name": "Isles", "description": "A coast."}, WORLD):
+            raw = {**beside, **root, "entries": {str(row["uid"]): {**row, **extra}}}
+            made, _ = convert_to_version(make_lorebook("sillytavern", raw), version)
+            book = read_json(made.book)
+            assert book.format == ("character_book" if version == 2 else "lorebook_v3")
+            assert convert_to_world_info(book)[0].book == raw
 
 
 @pytest.mark.parametrize(

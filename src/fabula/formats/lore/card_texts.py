@@ -14,7 +14,14 @@ import msgspec
 from fabula.conversation.cards import DEFAULT_DEPTH, DEFAULT_TALKATIVENESS, CardTexts
 from fabula.core.fragment import Role
 from fabula.core.messages import join_names, message
-from fabula.formats.lore.cards import SPECS, VERSION_1_FIELDS, CharacterCard, convert_card, edit_card, parse_card
+from fabula.formats.lore.cards import (
+    VERSION_1_FIELDS,
+    CharacterCard,
+    convert_card,
+    edit_card,
+    make_card_json,
+    parse_card,
+)
 from fabula.lorebook.parsing import refuse_edit
 
 MAX_DEPTH = 10_000
@@ -98,10 +105,7 @@ def change_card_texts(card: CharacterCard, changes: Mapping[str, Any]) -> Charac
 
 def make_card(name: str) -> CharacterCard:
     """Make an empty card of version 2 for a character."""
-    empty = parse_card({"name": name, **dict.fromkeys(VERSION_1_FIELDS[1:], "")}, name)
-    card, _ = convert_card(empty, 2)
-    raw = {"spec": SPECS[2], "spec_version": "2.0", "data": card.raw["data"]}
-    return parse_card(raw, name)
+    return parse_card(make_card_json({"name": name}), name)
 
 
 def _read_number(value: Any, default: float) -> float:

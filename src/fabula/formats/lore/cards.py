@@ -123,6 +123,11 @@ def parse_card(raw: Any, label: str, ignored: IgnoredValues | None = None) -> Ch
     return CharacterCard(raw=raw, version=version, fields=fields)
 
 
+def make_card_json(data: JsonObject) -> JsonObject:
+    """Make the JSON of a card of version 2; what is not given is empty."""
+    return {"spec": SPECS[2], "spec_version": "2.0", "data": {**_EMPTY_DATA, **data}}
+
+
 def detect_card_version(raw: Any) -> int | None:
     """1, 2 or 3; None for JSON that is no card. The fields decide where `spec` is missing or unknown."""
     if not isinstance(raw, Mapping) or raw.get("spec") == _LOREBOOK_SPEC:

@@ -2,13 +2,13 @@
 
 A book in the format that is asked for stays as it is. Otherwise each field goes where the other format has it. A value
 that cannot be used, or is null, goes there as it came. World info keeps the book of a card in `originalData`, as
-SillyTavern does; the book of a card has `extensions` for the rest. What is left out, or stays without an effect, is
-named field by field.
+SillyTavern does; the book of a card has the rest in `extensions`, under the name of the format, so that world info
+comes back from it as it was. What is left out, or stays without an effect, is named field by field.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -22,6 +22,7 @@ from fabula.formats.lore.cards import (
     LOREBOOK_V3,
     convert_card,
     detect_card_version,
+    make_card_json,
     means_regex,
     parse_card,
     require_use_regex,
@@ -29,6 +30,7 @@ from fabula.formats.lore.cards import (
 from fabula.formats.lore.editing import find_format, parse_lorebook
 from fabula.formats.lore.field_maps import (
     FieldMapping,
+    IgnoredValues,
     JsonObject,
     LorebookFormat,
     convert_value,
@@ -49,8 +51,11 @@ _SILLYTAVERN_EXTENSIONS = {  # fields that decide nothing here, and what SillyTa
     "automationId": "automation_id",
     "vectorized": "vectorized",
 }
+_MAPPED_EXTENSIONS = {
+    field.path.partition(".")[2] for field in CHARACTER_BOOK.fields if field.path.startswith("extensions.")
+}
 _POSITIONS = {0: "before_char", 1: "after_char"}
-_THE_WORLD_INFO, _THE_CARD_BOOK = message("World info"), message("The book of a card")
+_THE_WORLD_INFO, _THE_CARD_BOOK, _THE_CARD = message("World info"), message("The book of a card"), message("A card")
 
 
 def convert_to_world_info(book: Lorebook) -> tuple[Lorebook, tuple[Sentence, ...]]:
@@ -67,22 +72,26 @@ def convert_to_world_info(book: Lorebook) -> tuple[Lorebook, tuple[Sentence, ...
         _copy_fields(source, WORLD_INFO, row, entry, converted)
         rest = _list_rest(source, row)
         theirs = row.get("extensions")
-        if is_of_card:
-            for name, path in _SILLYTAVERN_EXTENSIONS.items():
-                if isinstance(theirs, Mapping) and path in theirs:
-                    converted[name] = theirs[path]
-        elif rest:
-            theirs = {**(theirs if isinstance(theirs, Mapping) else {}), source.name: rest}
-        if theirs is not None:
-            converted["extensions"] = theirs
+        if is_of_card and isinstance(theirs, Mapping):
+            converted |= {name: theirs[path] for name, path in _SILLYTAVERN_EXTENSIONS.items() if path in theirs}
+            restored, theirs = _take_back(theirs, {*_MAPPED_EXTENSIONS, *_SILLYTAVERN_EXTENSIONS.values()})
+            converted |= {"extensions": theirs} if theirs else {}
+            converted |= restored
+        elif theirs is not None or (rest and not is_of_card):
+            own = {} if is_of_card or not rest else {source.name: rest}
+            converted["extensions"] = {**theirs, **own} if isinstance(theirs, Mapping) else own or theirs
         unread.update(dict.fromkeys(_name_used(rest, row)))
         entries[str(entry.uid)] = converted
     raw: dict[str, Any] = {"name": book.name, "entries": entries}
     losses: list[Sentence] = []
     if is_of_card:
-        if holder:
+        theirs = holder.get("extensions")
+        if isinstance(theirs, Mapping) and WORLD_INFO.name in theirs:  # it was world info before
+            restored, theirs = _take_back(theirs)
+            raw = {**restored, **({"extensions": theirs} if theirs else {}), "entries": entries}
+        elif holder:
             raw["originalData"] = holder
-        unread.update(dict.fromkeys(_name_used(_leave_out(holder, "name", "entries"))))
+            unread.update(dict.fromkeys(_name_used(_leave_out(holder, "name", "entries"))))
         lost = _list_outside_book(source, book.book)
         if unread:
             losses.append(_say_unread(_THE_WORLD_INFO, unread, "originalData"))
@@ -101,15 +110,18 @@ def convert_to_version(book: Lorebook, version: int) -> tuple[Lorebook, tuple[Se
     if version not in (1, 2, 3):
         raise _refuse(message("A card has version 1, 2 or 3, and not {version}.", version=version))
     source = find_format(book)
+    losses: tuple[Sentence, ...] = ()
+    if source.read_card is not None:
+        book, losses = convert_to_card(book)
+        source = CARD
     if source.name == CARD.name:
         card, warnings = convert_card(parse_card(book.book, book.name), version)
-        return replace(book, book=card.raw), tuple(warnings)
+        return replace(book, book=card.raw), (*losses, *warnings)
     if version == 1:
         raise _refuse(message("Version 1 of a card has no lorebook; use 2 or 3."))
     target = CHARACTER_BOOK if version == 2 else LOREBOOK_V3
     if source.name == target.name:
         return book, ()
-    losses: tuple[Sentence, ...] = ()
     if source in _CARD_FORMATS:
         card_book = dict(_find_holder(source, book.book))
         lost = _list_outside_book(source, book.book)
@@ -123,20 +135,67 @@ def convert_to_version(book: Lorebook, version: int) -> tuple[Lorebook, tuple[Se
     return replace(book, format=target.name, book=raw), losses
 
 
+def convert_to_card(book: Lorebook) -> tuple[Lorebook, tuple[Sentence, ...]]:
+    """Convert the character of another program to a card of version 2, with the book it has; any other book stays.
+
+    The second value says what other programs do not read in the card.
+    """
+    source = find_format(book)
+    if source.read_card is None:
+        return book, ()
+    ignored = IgnoredValues()
+    data = source.read_card(book.book, ignored)
+    rows, unread = _make_card_rows(book, source)
+    rest = _remove_paths(book.book, source.read_paths)
+    extensions = {**data.get("extensions", {}), **({source.name: rest} if rest else {})}
+    data = {**data, "extensions": extensions}
+    if rows:
+        title = _find_holder(source, book.book).get("name")
+        data["character_book"] = {"name": title if isinstance(title, str) else "", "extensions": {}, "entries": rows}
+    unread.update(dict.fromkeys(_name_used(rest)))
+    losses = [_say_unread(_THE_CARD, unread, f"extensions.{source.name}")] if unread else []
+    raw = make_card_json(data)
+    return replace(book, format=CARD.name, book=raw), (*ignored.make_warnings(), *losses)
+
+
 def _make_card_book(book: Lorebook, source: LorebookFormat) -> tuple[dict[str, Any], tuple[Sentence, ...]]:
     """Make the book of a card of a book of another format, with what is lost."""
-    is_world_info = source.name == WORLD_INFO.name
+    rows, unread = _make_card_rows(book, source)
+    card_book: dict[str, Any] = {"name": book.name, "extensions": {}, "entries": rows}
+    losses: list[Sentence] = []
+    lost: list[str] = []
+    if source.name == WORLD_INFO.name:
+        theirs = book.book.get("extensions")
+        extensions = dict(theirs) if isinstance(theirs, Mapping) else {}
+        taken = ("entries", "extensions") if extensions else ("entries",)
+        beside = extensions[WORLD_INFO.name] = _leave_out(book.book, *taken)
+        card_book["extensions"] = extensions
+        if "description" in book.book:
+            card_book["description"] = book.book["description"]
+        unread.update(dict.fromkeys(_name_used(_leave_out(beside, "name", "description"))))
+    else:
+        losses += parse_lorebook(book).warnings
+        lost = _list_beside_entries(source, book.book)
+    if unread:
+        losses.append(_say_unread(_THE_CARD_BOOK, unread, f"extensions.{source.name}"))
+    if lost:
+        losses.append(_say_lost(_THE_CARD_BOOK, lost))
+    return card_book, tuple(losses)
+
+
+def _make_card_rows(book: Lorebook, source: LorebookFormat) -> tuple[list[dict[str, Any]], dict[str, None]]:
+    """Make the entries of a card's book, and name the fields that other programs do not read there."""
     rows: list[dict[str, Any]] = []
     unread: dict[str, None] = {}
     for row, entry in _pair_rows(book, source):
         rest, theirs = _list_rest(source, row), row.get("extensions")
         extensions: dict[str, Any] = dict(theirs) if isinstance(theirs, Mapping) else {}
-        if is_world_info:
-            if theirs is not None and not isinstance(theirs, Mapping):
+        if source.name == WORLD_INFO.name:
+            if "extensions" in row and not extensions:
                 rest["extensions"] = theirs
             known = {_SILLYTAVERN_EXTENSIONS[name]: rest.pop(name) for name in _SILLYTAVERN_EXTENSIONS if name in rest}
-            extensions |= known | rest
-        elif rest:
+            extensions |= known
+        if rest:
             extensions[source.name] = rest
         converted = {**CHARACTER_BOOK.new_row, "id": entry.uid, "extensions": extensions}
         _copy_fields(source, CHARACTER_BOOK, row, entry, converted)
@@ -149,25 +208,33 @@ def _make_card_book(book: Lorebook, source: LorebookFormat) -> tuple[dict[str, A
             unread["characterFilter"] = None
         unread.update(dict.fromkeys(_name_used(rest)))
         rows.append(converted)
-    card_book: dict[str, Any] = {"name": book.name, "extensions": {}, "entries": rows}
-    losses: list[Sentence] = []
-    if is_world_info:
-        beside = _leave_out(book.book, "name", "entries", "description", "extensions")
-        theirs = book.book.get("extensions")
-        card_book["extensions"] = {**(theirs if isinstance(theirs, Mapping) else {}), **beside}
-        if "description" in book.book:
-            card_book["description"] = book.book["description"]
-        unread.update(dict.fromkeys(_name_used(beside)))
-        lost = ["extensions"] if has_value(theirs) and not isinstance(theirs, Mapping) else []
-    else:
-        losses += parse_lorebook(book).warnings
-        lost = _list_beside_entries(source, book.book)
-    if unread:
-        place = "extensions" if is_world_info else f"extensions.{source.name}"
-        losses.append(_say_unread(_THE_CARD_BOOK, unread, place))
-    if lost:
-        losses.append(_say_lost(_THE_CARD_BOOK, lost))
-    return card_book, tuple(losses)
+    return rows, unread
+
+
+def _take_back(extensions: JsonObject, mapped: Container[str] = ()) -> tuple[JsonObject, dict[str, Any]]:
+    """The fields of world info that the book of a card has in `extensions`, and what else is there."""
+    restored = extensions.get(WORLD_INFO.name)
+    own = restored if isinstance(restored, Mapping) else {}
+    rest = {name: value for name, value in extensions.items() if name not in mapped}
+    if isinstance(restored, Mapping):
+        del rest[WORLD_INFO.name]
+    return own, rest
+
+
+def _remove_paths(raw: JsonObject, paths: Iterable[str]) -> dict[str, Any]:
+    """A copy without what stands at some dotted paths, and without objects that are empty then."""
+    inner: dict[str, list[str]] = {}
+    for path in paths:
+        step, _, rest = path.partition(".")
+        inner.setdefault(step, []).append(rest)
+    kept: dict[str, Any] = {}
+    for name, value in raw.items():
+        if name not in inner:
+            kept[name] = value
+        elif "" not in inner[name] and isinstance(value, Mapping):
+            value = _remove_paths(value, inner[name])
+            kept |= {name: value} if value else {}
+    return kept
 
 
 def _pair_rows(book: Lorebook, source: LorebookFormat) -> Iterable[tuple[JsonObject, LoreEntry]]:
@@ -195,14 +262,19 @@ def _copy_fields(
         elif values[field.name] is not None:
             _put(converted, field, field.conversion.write(values[field.name]))
         elif origins:
-            _put(converted, field, None)
+            value, _ = get_at_path(row, origins[0].path)
+            _put(converted, field, value if _has_same_type(origins[0], field) else None)
 
 
 def _means_the_same(row: JsonObject, origin: FieldMapping, field: FieldMapping, value: Any) -> bool:
     """Whether a value as it stands in a row is what the entry has, and the other format writes it in the same way."""
-    types = (origin.conversion.value_type, field.conversion.value_type)
     raw, _ = get_at_path(row, origin.path)
-    return types[0] == types[1] and bool(msgspec.to_builtins(convert_value(raw, types[0])[0]) == value)
+    read = convert_value(raw, origin.conversion.value_type)[0]
+    return _has_same_type(origin, field) and bool(msgspec.to_builtins(read) == value)
+
+
+def _has_same_type(one: FieldMapping, other: FieldMapping) -> bool:
+    return bool(one.conversion.value_type == other.conversion.value_type)
 
 
 def _put(converted: dict[str, Any], field: FieldMapping, value: Any) -> None:
