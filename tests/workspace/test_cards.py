@@ -111,6 +111,14 @@ def test_a_card_in_a_picture_goes_in_and_out(pier: ProjectHandle, tmp_path: Path
     assert read_card(tmp_path / "out.png").raw == {**CARD, "data": {**DATA, "personality": "Loud."}}
 
 
+def test_how_talkative_an_old_card_is_counts(pier: ProjectHandle, tmp_path: Path) -> None:
+    old = {**dict.fromkeys(("description", "personality", "first_mes"), ""), "name": "Aria", "talkativeness": "0.9"}
+    import_card(pier, tmp_path, old, name="Aria")
+    card = pier.participants.read_card("Aria")
+    assert card is not None
+    assert card.talkativeness == 0.9
+
+
 @pytest.mark.parametrize("shape", ["agnai character", "pygmalion", "backyard", "backyard archive"])
 def test_a_character_of_another_program_can_speak(pier: ProjectHandle, tmp_path: Path, shape: str) -> None:
     imported = pier.participants.import_card(str(write_json(tmp_path / "m.json", SHAPES[shape])))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabula.core.errors import Code, FabulaError
-from fabula.formats.lore.conversion import convert_to_version
+from fabula.formats.lore.conversion import convert_to_version, convert_to_world_info
 from fabula.formats.lore.editing import add_entry, parse_lorebook
 from fabula.formats.lore.files import read_lorebook, write_lorebook
 from fabula.formats.lore.png import read_user_comment
@@ -59,6 +59,18 @@ def test_a_pygmalion_character_is_read_as_a_card(tmp_path: Path) -> None:
     assert make_card(PYGMALION, tmp_path, 1)["first_mes"] == "Hello."
     with pytest.raises(FabulaError, match="no lorebook to add"):
         add_entry(read(PYGMALION, tmp_path), key=["Tom"])
+
+
+def test_what_is_left_out_of_a_character_is_named_once(tmp_path: Path) -> None:
+    _, losses = convert_to_version(read(AGNAI_CHARACTER, tmp_path), 1)
+    assert [str(loss).partition(" has no ")[0] for loss in losses] == ["Version 1 of a card"]
+    _, losses = convert_to_version(read({**PYGMALION, "name": "", "notes": None}, tmp_path), 1)
+    assert losses == ()
+    _, losses = convert_to_version(read(BACKYARD, tmp_path), 2)
+    assert "temperature" in str(losses[0])
+    assert "character," not in str(losses[0])
+    _, losses = convert_to_world_info(read(BACKYARD, tmp_path))
+    assert "aiPersona" in str(losses[-1])
 
 
 @pytest.mark.parametrize("raw", [BACKYARD, BACKYARD_ARCHIVE], ids=["character", "archive"])

@@ -11,6 +11,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.formats.lore.conversion import convert_to_version, convert_to_world_info
 from fabula.formats.lore.editing import detect_format, parse_lorebook
 from fabula.lorebook.edits import Lorebook
+from fabula.lorebook.model import LorebookContents
 from tests.formats.lore.samples import EXTRAS, is_same_json
 from tests.formats.lore.shapes import WORLD_INFO_ROW
 
@@ -131,6 +132,52 @@ def test_world_info_comes_back_from_the_book_of_a_card_as_it_was(
             book = read_json(made.book)
             assert book.format == ("character_book" if version == 2 else "lorebook_v3")
             assert convert_to_world_info(book)[0].book == raw
+
+
+def convert_and_read(book_format: str, raw: Any, version: int = 2) -> LorebookContents:
+    made, _ = convert_to_version(make_lorebook(book_format, raw), version)
+    return parse_lorebook(read_json(made.book))
+
+
+def test_an_entry_that_is_off_stays_off_and_one_that_is_on_stays_on_in_the_book_of_a_card() -> None:
+    row = {"key": "a", "content": "x"}
+    rows = [{**row, "widisabled": False}, {**row, "widisabled": True}]
+    assert [one.disable for one in convert_and_read("kobold_save", {"worldinfo": rows}).book.entries] == [False, True]
+    novelai = {
+        "lorebookVersion": 6,
+        "entries": [{"keys": ["a"], "text": "x", "enabled": True, "category": one} for one in ("on", "off")],
+        "categories": [{"id": "on", "enabled": True}, {"id": "off", "enabled": False}],
+    }
+    assert [one.disable for one in convert_and_read("novelai", novelai).book.entries] == [False, True]
+
+
+def test_the_book_of_a_card_says_how_a_book_of_another_program_is_scanned() -> None:
+    agnai = {"kind": "memory", "scanDepth": 7, "tokenBudget": 300, "recursiveScanning": True, "entries": []}
+    for book_format, raw in (("agnai", agnai), ("kobold_save", {"worldinfo": [{"key": "a", "content": "x"}]})):
+        before = parse_lorebook(make_lorebook(book_format, raw)).settings
+        made, _ = convert_to_version(make_lorebook(book_format, raw), 2)
+        after = parse_lorebook(make_lorebook("character_book", made.book)).settings
+        assert (after.depth, after.recursive, after.budget_cap) == (before.depth, before.recursive, before.budget_cap)
+    assert (before.depth, parse_lorebook(make_lorebook("agnai", agnai)).settings.budget_cap) == (1000, 300)
+
+
+def test_world_info_of_chub_keeps_its_settings_and_names_no_field_that_the_card_has() -> None:
+    row = {"uid": 1, "key": ["a"], "content": "x", "order": 5, "disable": False}
+    row |= {"keys": ["a"], "priority": 10, "insertion_order": 5, "enabled": True}
+    raw = {"name": "Towers", "scan_depth": 5, "token_budget": 300, "recursive_scanning": False, "entries": {"1": row}}
+    book = make_lorebook("sillytavern", raw)
+    settings_before = parse_lorebook(book).settings
+    assert (settings_before.depth, settings_before.budget_cap, settings_before.recursive) == (5, 300, False)
+    made, losses = convert_to_version(book, 2)
+    assert losses == ()
+    assert (made.book["scan_depth"], made.book["entries"][0]["priority"]) == (5, 10)
+    assert convert_to_world_info(make_lorebook("character_book", made.book))[0].book == raw
+
+
+def test_a_chance_that_risu_writes_into_a_card_is_rolled() -> None:
+    row = {"keys": ["a"], "content": "x", "extensions": {"risu_activationPercent": 50}}
+    (entry,) = parse_lorebook(make_lorebook("character_book", {"entries": [row]})).book.entries
+    assert (entry.probability, entry.use_probability) == (50, True)
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,7 @@ def test_use_regex_is_not_warned_about_where_it_counts() -> None:
         ({"scriptName": "x", "findRegex": "/a/"}, "is a regex script"),
         ({"prompts": [], "prompt_order": []}, "is a preset"),
         ({"chat_metadata": {}, "user_name": "Ann", "character_name": "Mara"}, "is a chat of SillyTavern"),
+        ({"members": ["a.png"], "allow_self_responses": False}, "is a group of SillyTavern"),
         ({"personas": {}, "persona_descriptions": {}}, "is a list of personas of SillyTavern"),
         ({"schemaVersion": 1, "persona": "", "displayName": "Mara"}, "import the .byaf file"),
         ({"chat": {"ChatItems": []}, "version": 2}, "is a chat of Backyard"),
@@ -110,6 +111,7 @@ def test_a_file_that_is_no_lorebook_is_told_what_it_is(raw: Any, words: str, tmp
     [
         ("m.jpg", b"\xff\xd8\xff\xe0", "in the format JPEG"),
         ("m.webp", b"RIFF\0\0\0\0WEBP", "in the format WEBP"),
+        ("m.jsonl", b'{"user_name": "Ann"}\n{"mes": "Hi."}', "it is a chat"),
         ("m.yaml", b"name: Mara\ncontext: A keeper.", "it is YAML"),
     ],
 )

@@ -57,7 +57,8 @@ def read_card_texts(card: CharacterCard) -> CardTexts:
     depth_prompt: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
     prompt, role = depth_prompt.get("prompt"), depth_prompt.get("role")
     depth = _read_number(depth_prompt.get("depth"), DEFAULT_DEPTH)
-    talkativeness = _read_number(extensions.get("talkativeness"), DEFAULT_TALKATIVENESS)
+    older = card.raw.get("talkativeness")  # where SillyTavern wrote it before cards had extensions
+    talkativeness = _read_number(extensions.get("talkativeness", older), DEFAULT_TALKATIVENESS)
     return CardTexts(
         **values,
         depth_prompt=prompt if isinstance(prompt, str) else "",

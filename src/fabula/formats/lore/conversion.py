@@ -9,6 +9,7 @@ comes back from it as it was. What is left out, or stays without an effect, is n
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
+from operator import not_
 from typing import Any
 
 import msgspec
@@ -54,6 +55,8 @@ _SILLYTAVERN_EXTENSIONS = {  # fields that decide nothing here, and what SillyTa
 _MAPPED_EXTENSIONS = {
     field.path.partition(".")[2] for field in CHARACTER_BOOK.fields if field.path.startswith("extensions.")
 }
+_BOOK_FIELDS = ("description", "scan_depth", "token_budget", "recursive_scanning")  # some write them into world info
+_ROW_FIELDS = ("keys", "secondary_keys", "name", "priority", "insertion_order", "enabled", "id")  # the same of a row
 _POSITIONS = {0: "before_char", 1: "after_char"}
 _THE_WORLD_INFO, _THE_CARD_BOOK, _THE_CARD = message("World info"), message("The book of a card"), message("A card")
 
@@ -113,6 +116,7 @@ def convert_to_version(book: Lorebook, version: int) -> tuple[Lorebook, tuple[Se
     losses: tuple[Sentence, ...] = ()
     if source.read_card is not None:
         book, losses = convert_to_card(book)
+        losses = losses if version > 1 else ()  # version 1 leaves out all of it, and says so
         source = CARD
     if source.name == CARD.name:
         card, warnings = convert_card(parse_card(book.book, book.name), version)
@@ -146,16 +150,28 @@ def convert_to_card(book: Lorebook) -> tuple[Lorebook, tuple[Sentence, ...]]:
     ignored = IgnoredValues()
     data = source.read_card(book.book, ignored)
     rows, unread = _make_card_rows(book, source)
-    rest = _remove_paths(book.book, source.read_paths)
+    rest = _leave_out_empty(_remove_paths(book.book, source.read_paths))
     extensions = {**data.get("extensions", {}), **({source.name: rest} if rest else {})}
     data = {**data, "extensions": extensions}
     if rows:
         title = _find_holder(source, book.book).get("name")
-        data["character_book"] = {"name": title if isinstance(title, str) else "", "extensions": {}, "entries": rows}
-    unread.update(dict.fromkeys(_name_used(rest)))
+        data["character_book"] = {
+            "name": title if isinstance(title, str) else "",
+            **_write_settings(book),
+            "extensions": {},
+            "entries": rows,
+        }
+    unread.update(dict.fromkeys(_name_used_inside(rest, source)))
     losses = [_say_unread(_THE_CARD, unread, f"extensions.{source.name}")] if unread else []
     raw = make_card_json(data)
     return replace(book, format=CARD.name, book=raw), (*ignored.make_warnings(), *losses)
+
+
+def _write_settings(book: Lorebook) -> dict[str, Any]:
+    """How a book of another program is scanned, as the book of a card says it."""
+    settings = parse_lorebook(book).settings
+    cap = {"token_budget": settings.budget_cap} if settings.budget_cap else {}
+    return {"scan_depth": settings.depth, **cap, "recursive_scanning": settings.recursive}
 
 
 def _make_card_book(book: Lorebook, source: LorebookFormat) -> tuple[dict[str, Any], tuple[Sentence, ...]]:
@@ -170,10 +186,10 @@ def _make_card_book(book: Lorebook, source: LorebookFormat) -> tuple[dict[str, A
         taken = ("entries", "extensions") if extensions else ("entries",)
         beside = extensions[WORLD_INFO.name] = _leave_out(book.book, *taken)
         card_book["extensions"] = extensions
-        if "description" in book.book:
-            card_book["description"] = book.book["description"]
-        unread.update(dict.fromkeys(_name_used(_leave_out(beside, "name", "description"))))
+        card_book |= {name: beside[name] for name in _BOOK_FIELDS if name in beside}
+        unread.update(dict.fromkeys(_name_used(_leave_out(beside, "name", *_BOOK_FIELDS))))
     else:
+        card_book |= _write_settings(book)
         losses += parse_lorebook(book).warnings
         lost = _list_beside_entries(source, book.book)
     if unread:
@@ -204,9 +220,10 @@ def _make_card_rows(book: Lorebook, source: LorebookFormat) -> tuple[list[dict[s
         if entry.case_sensitive is not None:
             converted["case_sensitive"] = entry.case_sensitive
         converted["use_regex"] = bool(entry.key) and all(parse_key(key).pattern is not None for key in entry.key or ())
-        if entry.character_filter is not None:
+        if entry.character_filter is not None and (entry.character_filter.names or entry.character_filter.tags):
             unread["characterFilter"] = None
-        unread.update(dict.fromkeys(_name_used(rest)))
+        converted |= {name: rest[name] for name in _ROW_FIELDS if name in rest and name not in converted}
+        unread.update(dict.fromkeys(name for name in _name_used(rest) if name not in converted))
         rows.append(converted)
     return rows, unread
 
@@ -263,18 +280,22 @@ def _copy_fields(
             _put(converted, field, field.conversion.write(values[field.name]))
         elif origins:
             value, _ = get_at_path(row, origins[0].path)
-            _put(converted, field, value if _has_same_type(origins[0], field) else None)
+            _put(converted, field, value if _has_same_form(origins[0], field) else None)
 
 
 def _means_the_same(row: JsonObject, origin: FieldMapping, field: FieldMapping, value: Any) -> bool:
     """Whether a value as it stands in a row is what the entry has, and the other format writes it in the same way."""
     raw, _ = get_at_path(row, origin.path)
-    read = convert_value(raw, origin.conversion.value_type)[0]
-    return _has_same_type(origin, field) and bool(msgspec.to_builtins(read) == value)
+    checked = convert_value(raw, origin.conversion.value_type)[0]
+    if checked is None or not _has_same_form(origin, field):
+        return checked is None and value is None
+    return bool(msgspec.to_builtins(origin.conversion.read(checked)) == value)
 
 
-def _has_same_type(one: FieldMapping, other: FieldMapping) -> bool:
-    return bool(one.conversion.value_type == other.conversion.value_type)
+def _has_same_form(one: FieldMapping, other: FieldMapping) -> bool:
+    """Whether two formats write a value in the same way; `enabled` is the opposite of `disable`."""
+    (type_1, _, write_1), (type_2, _, write_2) = one.conversion, other.conversion
+    return bool(type_1 == type_2 and (write_1 is not_) == (write_2 is not_))
 
 
 def _put(converted: dict[str, Any], field: FieldMapping, value: Any) -> None:
@@ -324,7 +345,24 @@ def _list_outside_book(source: LorebookFormat, raw: JsonObject) -> list[str]:
 
 def _list_beside_entries(source: LorebookFormat, raw: JsonObject) -> list[str]:
     """The fields of a file of another program that are not its entries."""
-    return _name_used(_leave_out(raw, "name", "kind", "type", source.entries_path.partition(".")[0]))
+    return _name_used_inside(_leave_out(_remove_paths(raw, [source.entries_path]), "name", "kind", "type"), source)
+
+
+def _name_used_inside(rest: JsonObject, source: LorebookFormat) -> list[str]:
+    """The names of fields with a value, also of those inside of what holds the entries."""
+    holders = source.entries_path.split(".")[:-1]
+    names: list[str] = []
+    for name in _name_used(rest):
+        inner = rest[name]
+        is_holder = bool(holders) and name == holders[0] and isinstance(inner, Mapping)
+        names += _name_used(inner) if is_holder else [name]
+    return list(dict.fromkeys(names))
+
+
+def _leave_out_empty(raw: JsonObject) -> dict[str, Any]:
+    """A copy without values that say nothing; false and 0 say something."""
+    inner = {name: _leave_out_empty(value) if isinstance(value, Mapping) else value for name, value in raw.items()}
+    return {name: value for name, value in inner.items() if value not in ("", None, [], {})}
 
 
 def _leave_out(raw: JsonObject, *names: str) -> dict[str, Any]:

@@ -350,10 +350,11 @@ def is_in_range(value: Any) -> bool:
 def convert_fields(raw: JsonObject, target: type[T], owner: Sentence, ignored: IgnoredValues) -> T:
     """Make a struct of the fields that can be used; the others have their defaults."""
     values: dict[str, Any] = {}
+    encoded = dict(zip(target.__struct_fields__, target.__struct_encode_fields__, strict=True))
     for name, value_type in get_type_hints(target).items():
-        checked, is_valid = convert_value(raw.get(name), value_type)
+        checked, is_valid = convert_value(raw.get(encoded[name]), value_type)
         if not is_valid:
-            ignored.add(name, owner)
+            ignored.add(encoded[name], owner)
         if checked is not None:
             values[name] = checked
     return target(**values)

@@ -152,6 +152,9 @@ def _extract_json(data: bytes, label: str, keywords: Sequence[str]) -> Any:
     if picture is not None:
         problem = message("it is a picture in the format {format}, in which no card is read", format=picture)
         refuse_unreadable(label, problem, message("Name a card as JSON, PNG or CHARX."))
+    if label.lower().endswith(".jsonl"):
+        problem = message("it is a chat, and neither a lorebook nor a card")
+        refuse_unreadable(label, problem, message("To import it: fabula history import PROJECT FILE"))
     if label.lower().endswith((".yaml", ".yml")):
         refuse_unreadable(label, message("it is YAML, which is not read"), message("Save the character as JSON."))
     return parse_json(data, label)

@@ -11,15 +11,19 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.core.messages import message
+from fabula.formats.lore.cards import read_book_settings
 from fabula.formats.lore.field_maps import (
     COMMA_LIST,
     LIST,
     FieldConversion,
+    IgnoredValues,
     JsonObject,
     LorebookFormat,
+    convert_fields,
     get_at_path,
     has_value,
     make_regex_key,
@@ -27,7 +31,7 @@ from fabula.formats.lore.field_maps import (
     map_fields,
 )
 from fabula.lorebook.edits import RuleSet
-from fabula.lorebook.model import LorebookSettings, LoreEntry
+from fabula.lorebook.model import LorebookSettings, LoreEntry, Number
 
 
 def _has_rows(raw: JsonObject, path: str, *fields: str) -> bool:
@@ -54,6 +58,7 @@ WORLD_INFO = LorebookFormat(
     fields=tuple(map_field(name, name) for name in LoreEntry.__struct_encode_fields__ if name not in ("uid", "story")),
     uid_field="uid",
     has_uids=True,
+    read_settings=read_book_settings,  # which Chub writes into world info too
 )
 
 
@@ -171,6 +176,26 @@ def _convert_wildcards(key: str) -> str:
     return f"/(?:^|[^\\p{{L}}\\p{{N}}_]){body}(?:$|[^\\p{{L}}\\p{{N}}_])/iu"
 
 
+class _AgnaiSettings(Struct, frozen=True, rename="camel"):
+    scan_depth: Number | None = None
+    token_budget: Number | None = None
+    recursive_scanning: bool | None = None
+
+
+def _read_agnai_settings(raw: JsonObject, ignored: IgnoredValues) -> LorebookSettings:
+    """The settings of a memory book, which a character has inside."""
+    book = raw.get("characterBook", raw)
+    found = convert_fields(
+        book if isinstance(book, Mapping) else {}, _AgnaiSettings, message("the book itself"), ignored
+    )
+    settings = LorebookSettings(match_whole_words=True, include_names=False)
+    if found.scan_depth:
+        settings = replace(settings, depth=found.scan_depth)
+    if found.token_budget:
+        settings = replace(settings, budget=100, budget_cap=found.token_budget)
+    return replace(settings, recursive=bool(found.recursive_scanning))
+
+
 AGNAI = LorebookFormat(
     name="agnai",
     matches=lambda raw: raw.get("kind") == "memory" or _has_rows(raw, "entries", "keywords"),
@@ -180,7 +205,7 @@ AGNAI = LorebookFormat(
         (message("`priority` is kept but has no effect: `weight` decides"), lambda row: bool(row.get("priority"))),
     ],
     rules="fabula",
-    read_settings=lambda book, ignored: LorebookSettings(match_whole_words=True, include_names=False),
+    read_settings=_read_agnai_settings,
     complete_entry=_complete_agnai_entry,
 )
 

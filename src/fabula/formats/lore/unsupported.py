@@ -13,6 +13,7 @@ _PRESET_FIELDS = {"prompt_order", "prompts", "chat_completion_source", "temp", "
 _KINDS: tuple[tuple[Sentence, Callable[[JsonObject], bool]], ...] = (
     (message("a regex script of SillyTavern"), lambda raw: "findRegex" in raw),
     (message("a chat of SillyTavern"), lambda raw: "chat_metadata" in raw or {"mes", "is_user"} <= set(raw)),
+    (message("a group of SillyTavern"), lambda raw: "members" in raw and "allow_self_responses" in raw),
     (message("a list of personas of SillyTavern"), lambda raw: "persona_descriptions" in raw),
     (message("a part of an archive of Backyard (import the .byaf file)"), lambda raw: "schemaVersion" in raw),
     (message("a chat of Backyard"), lambda raw: get_at_path(raw, "chat.ChatItems")[0] is not None),
@@ -35,7 +36,7 @@ def explain_unknown(raw: Any, label: str) -> Sentence:
     examples = [row for row in (fields, *(rows if isinstance(rows, list) else ())) if isinstance(row, Mapping)]
     kind = next((name for name, matches in _KINDS if any(map(matches, examples))), None)
     if kind is not None:
-        return message("{label} is {kind} and no lorebook. Fabula does not read it.", label=label, kind=kind)
+        return message("{label} is {kind}. Fabula does not read it.", label=label, kind=kind)
     if fields.get("spec") in SPECS.values():
         return message("{label} says that it is a card, but has no `data`.", label=label)
     return message("{label} is neither a lorebook nor a card that Fabula knows.", label=label)
