@@ -52,6 +52,7 @@ wheel: $(READY)  ## a wheel in dist/, for pip or pipx
 
 docs: $(READY)  ## the pages that are written from the code
 	$(BIN)/python -m fabula.settings.docs
+	$(BIN)/python -m fabula.workspace.docs
 	$(BIN)/python -m fabula.workspace.schemas.json_schema > docs/schemas.json
 
 lock:  ## pin every dependency by hash

@@ -3,7 +3,7 @@
 import tempfile
 
 from fabula import Workspace
-from fabula.workspace.read_only import read_view
+from fabula.workspace import read_view
 
 with tempfile.TemporaryDirectory() as folder, Workspace.open(folder) as workspace:
     project = workspace.copy_project(read_view("sample:lantern_coast"), title="The Lantern Coast")

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from fabula import open_read_only
-from fabula.llm.model import ModelCall, StreamEnd, StreamEvent, TextChunk
-from fabula.workspace.writing import Completed, TextDelta, Writer
+from fabula.llm import ModelCall, StreamEnd, StreamEvent, TextChunk
+from fabula.workspace import Completed, TextDelta, Writer
 
 
 class ScriptedProvider:

@@ -12,10 +12,9 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 from fabula import Workspace
-from fabula.conversation.model import Message
-from fabula.conversation.modes import Announcement, ModeStart, Step, Turn
-from fabula.conversation.modes.werewolf import SEER, WEREWOLF, WerewolfMode
-from fabula.llm.model import ModelCall, StreamEnd, StreamEvent, TextChunk
+from fabula.conversation import Message
+from fabula.conversation.modes import SEER, WEREWOLF, Announcement, ModeStart, Step, Turn, WerewolfMode
+from fabula.llm import ModelCall, StreamEnd, StreamEvent, TextChunk
 from fabula.workspace.chat import Announced, ReplyStored
 
 MAX_DAYS = 20

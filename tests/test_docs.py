@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,24 @@ def test_the_readme_has_examples() -> None:
 def test_every_python_example_runs(name: str, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(source, name, "exec"), {"__name__": "example"})
+
+
+def test_what_pages_and_programs_import_is_public() -> None:
+    """A name that a page teaches is in the `__all__` of the package that it is imported from."""
+    programs = [(path.name, path.read_text("utf-8")) for path in sorted((ROOT / "examples").glob("*.py"))]
+    private = [
+        f"{name}: from {node.module} import {alias.name}"
+        for name, source in (*examples(), *programs)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("fabula")
+        for alias in node.names
+        if alias.name not in getattr(import_module(node.module), "__all__", ())
+    ]
+    assert private == []
+
+
+def test_pages_teach_verbs_and_no_transactions() -> None:
+    assert [name for name, source in examples() if "store.write(" in source or "edits." in source] == []
 
 
 def test_the_readme_says_at_once_how_to_run_and_test_it() -> None:

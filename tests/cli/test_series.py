@@ -52,7 +52,7 @@ def test_what_a_series_says_is_changed_there(shared: Room) -> None:
 
 
 def test_rules_for_names_are_changed_one_by_one(room: Room) -> None:
-    room.run("codex", "add", "Coast", "Rose", "--id", "rose", "--case", "exact", "--except", "Rose garden")
+    room.run("codex", "add", "Coast", "Rose", "--id", "rose", "--case", "exact", "--without", "Rose garden")
     room.run("codex", "edit", "Coast", "rose", "--case", "any")
     kept = room.read("codex", "show", "Coast", "rose")["rules"]
     assert (kept["case"], kept["without"]) == ("any", ["Rose garden"])

@@ -19,7 +19,7 @@ ENTRIES = st.builds(
     description=st.sampled_from(["", "Told."]),
     aliases=st.lists(NAMES, max_size=2).map(tuple),
     level=st.sampled_from(Level),
-    rules=st.sampled_from([NameRules(), NameRules(excluded_phrases=("Mara Venn",))]),
+    rules=st.sampled_from([NameRules(), NameRules(without=("Mara Venn",))]),
     progressions=st.sampled_from([(), (Progression("", Position("ch-2"), None, ("the Fox",)),)]),
 )
 TEXT = "Mara Venn met Grace, the Fox and Venn. 林远看着远山，刘玄德不说话。"

@@ -82,7 +82,7 @@ def test_matching_rules_are_stored_with_the_entry(coast: Store) -> None:
     with coast.write(project="coast") as tx:
         edits.update(tx, "will", {"rules": rules})
     stored = entry(coast, "will").entry
-    assert stored.rules == NameRules(case=CaseMatching.EXACT, excluded_phrases=("free will",))
+    assert stored.rules == NameRules(case=CaseMatching.EXACT, without=("free will",))
     names = Codex("p", "en", [stored]).name_matcher
     assert [hit.start for hit in names.find("Will has free Will, WILL said.")] == [0]
     assert refusal(coast, lambda tx: edits.update(tx, "will", {"rules": {"case": "odd"}})) is Code.CODEX_INVALID

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
+import re
 
 import pytest
 
@@ -223,3 +225,10 @@ def test_a_view_of_another_project_is_refused_and_logged(caplog: pytest.LogCaptu
         refused(Code.SCOPE_VIOLATION, lambda: assembler.assemble(GOOD, View(Project(id="B"))))
     assert [record for record in caplog.records if record.levelno >= logging.ERROR and "security" in record.message]
     unharmed(assembler)
+
+
+def test_help_on_a_request_describes_each_of_its_fields() -> None:
+    described = inspect.getdoc(Request) or ""
+    lists = re.findall(r"^    ([a-z_, ]+):", described, re.MULTILINE)
+    names = {name.strip() for one in lists for name in one.split(",")}
+    assert names == set(Request.__struct_fields__)

@@ -20,7 +20,8 @@ from fabula.store.store import Store
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.saves import LoadChoices
 from fabula.workspace.workspace import Workspace
-from tests.formats.lore.samples import make_png
+from tests.formats.lore.samples import make_png, write_json
+from tests.formats.lore.shapes import SHAPES
 
 DATA: dict[str, Any] = {
     "name": "Mara Venn",
@@ -108,6 +109,29 @@ def test_a_card_in_a_picture_goes_in_and_out(pier: ProjectHandle, tmp_path: Path
     pier.participants.edit_card("Mara", personality="Loud.")
     pier.participants.export_card("Mara", tmp_path / "out.png", into=picture)
     assert read_card(tmp_path / "out.png").raw == {**CARD, "data": {**DATA, "personality": "Loud."}}
+
+
+def test_how_talkative_an_old_card_is_counts(pier: ProjectHandle, tmp_path: Path) -> None:
+    old = {**dict.fromkeys(("description", "personality", "first_mes"), ""), "name": "Aria", "talkativeness": "0.9"}
+    import_card(pier, tmp_path, old, name="Aria")
+    card = pier.participants.read_card("Aria")
+    assert card is not None
+    assert card.talkativeness == 0.9
+
+
+@pytest.mark.parametrize("shape", ["agnai character", "pygmalion", "backyard", "backyard archive"])
+def test_a_character_of_another_program_can_speak(pier: ProjectHandle, tmp_path: Path, shape: str) -> None:
+    imported = pier.participants.import_card(str(write_json(tmp_path / "m.json", SHAPES[shape])))
+    assert (imported.participant.name, imported.card.scenario) == ("Mara", "A storm.")
+    pier.conversations.start(("Ann", "Mara"), title="Talk", greeting="Mara")
+    pier.conversations.record("Talk", "Tom, and the keeper?", speaker="Ann")
+    prompt = ask(pier, "Mara").prompt
+    assert "Hello" in prompt
+    assert "Mara: Aye." in prompt
+    assert ("Tom rows" in prompt) == (shape != "pygmalion")
+    assert "{" not in prompt
+    pier.participants.export_card("Mara", tmp_path / "out.json")
+    assert parse_card(json.loads((tmp_path / "out.json").read_bytes()), "out").version == 2
 
 
 def test_import_and_edits_of_a_card_can_be_undone(pier: ProjectHandle, tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def test_later_names_and_what_is_looked_for_are_read_too(tmp_path: Path) -> None
     assert codex is not None
     assert rules is not None
     lamp = codex.by_id["lamp"]
-    assert lamp.rules == NameRules(case=CaseMatching.EXACT, excluded_phrases=("Lamp Street",))
+    assert lamp.rules == NameRules(case=CaseMatching.EXACT, without=("Lamp Street",))
     assert (lamp.progressions[0].aliases, lamp.progressions[0].text) == (("Sun",), "")
     assert rules.constraints[0].check == BannedWords(words=("!",))
 

@@ -65,7 +65,7 @@ class EntryOptions:
     notes: Annotated[str | None, Option("--notes", help="Private: never sent.")] = None
     known_to: KNOWN_TO = None
     since: SINCE = None
-    exceptions: Annotated[list[str] | None, Option("--except", help="A phrase that means something else.")] = None
+    without: Annotated[list[str] | None, Option("--without", help="A phrase that means something else.")] = None
     case: Annotated[str | None, Option("--case", help="How its names are found: smart, exact or any case.")] = None
 
     def values(self) -> dict[str, Any]:

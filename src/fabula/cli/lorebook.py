@@ -62,7 +62,7 @@ def import_book(
         rules=name_value(book.rules),
     )
     print_warnings(contents.warnings)
-    if path.suffix.lower() in (".png", ".charx"):
+    if path.suffix.lower() in (".png", ".charx") and book.format == "card":
         say("- The picture or the assets are not stored. To export into them again: --into {file}", file=path.name)
     if contents.card_character is not None:
         say(

@@ -57,7 +57,49 @@ class Attachment(Struct, frozen=True, kw_only=True):
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """One request for a prompt. The cursor counts code points."""
+    """One request for a prompt; only the project is required.
+
+    Where:
+        project_id, document_id: the project, and the chapter in which the cursor stands.
+        cursor: the place of the cursor in code points; None is the end of the document.
+        selection: the first and the last place of the selected text.
+        revision: which revision of the document the place belongs to; another one is refused.
+        unsaved_text: the document as it is in an editor, if it is not saved yet.
+
+    What:
+        additional_input: what the writer, or the player, says.
+        skill_id: the skill that writes.
+        recipe: the recipe; empty is that of the skill, else `novel`.
+        preset: in place of the project's preset.
+        identity: in place of the project's identity prompt: the persona of who speaks.
+        attachments: images and files that are sent with the input.
+        include, exclude: entries and fragments that must or must not be in the prompt, by id or source.
+        session: details of the editor's state, by name, which the prompt lists.
+        late_joiners: whether new fragments stand behind the text; None is the setting of the recipe.
+
+    For which model:
+        model, window, encoding: the model, its context window in tokens, and its vocabulary where no table knows it.
+        reply_tokens: how many tokens are kept free for the answer.
+        added_tokens: how many tokens the provider adds to the prompt: turns that its API wants, the schema of the
+            answer.
+
+    For whom:
+        perspective, character: whose knowledge counts, and which character's.
+        character_ids: further ids of the character: as a participant, as an entry.
+        reader_language: in which language a model explains itself; None is that of the project.
+        principal: on whose behalf the request is made.
+
+    In a conversation:
+        conversation_id: the conversation; empty is what was asked for in the document before, if a writer asks.
+        with_history: whether the prompt shows the conversation.
+        mode: the mode of the conversation; conditions of a preset may depend on it.
+        speaker_id, speaker_name: the participant who speaks next.
+        speaker_note: what a mode tells who speaks next, and nobody else.
+        input_name: who says the input, where lines of the conversation carry names.
+        input_known_to: who hears the input, if it is a whisper.
+        now: the moment that dates and times in macros come from.
+        macros: what the other macros stand for.
+    """
 
     project_id: str
     document_id: str = ""
@@ -68,23 +110,21 @@ class Request(Struct, frozen=True, kw_only=True):
     window: int | None = None
     encoding: str | None = None
     reply_tokens: int | None = None
-    added_tokens: Annotated[int, Meta(ge=0)] = (
-        0  # that the provider adds to the prompt: turns that its API wants, the schema of the answer
-    )
-    recipe: str = ""  # empty: the recipe of the skill, else the novel recipe
+    added_tokens: Annotated[int, Meta(ge=0)] = 0
+    recipe: str = ""
     preset: Preset | None = None
     selection: tuple[int, int] | None = None
-    conversation_id: str = ""  # empty: what was asked for in the document before, if a writer asks
-    with_history: bool = True  # whether the prompt shows the conversation
-    mode: str = ""  # of the conversation; conditions of a preset may depend on it
-    speaker_id: str = ""  # the participant who speaks next
+    conversation_id: str = ""
+    with_history: bool = True
+    mode: str = ""
+    speaker_id: str = ""
     speaker_name: str = ""
-    speaker_note: str = ""  # what a mode tells who speaks next, and nobody else
-    identity: str | None = None  # in place of the project's identity prompt: the persona of who speaks
-    character_ids: tuple[str, ...] = ()  # further ids of the character: as a participant, as an entry
-    reader_language: Language | None = None  # in which a model explains itself; None: that of the project
-    input_name: str = ""  # who says the input, where lines of the conversation carry names
-    input_known_to: tuple[str, ...] | None = None  # who hears the input, if it is a whisper
+    speaker_note: str = ""
+    identity: str | None = None
+    character_ids: tuple[str, ...] = ()
+    reader_language: Language | None = None
+    input_name: str = ""
+    input_known_to: tuple[str, ...] | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     revision: int | None = None
@@ -94,7 +134,7 @@ class Request(Struct, frozen=True, kw_only=True):
     late_joiners: bool | None = None
     session: Mapping[str, str] = field(default_factory=dict)
     attachments: tuple[Attachment, ...] = ()
-    now: datetime | None = None  # which dates and times in macros come from
+    now: datetime | None = None
     macros: MacroValues = MacroValues()
     principal: Principal = Principal()
 

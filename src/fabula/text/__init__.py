@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from fabula.text.sentences import find_sentence_starts
     from fabula.text.statements import split_into_statements
     from fabula.text.stemmer import stem
-    from fabula.text.summaries import condense_texts, extract_summary
+    from fabula.text.summaries import Summariser, condense_texts, extract_summary
     from fabula.text.terms import split_terms
     from fabula.text.truncation import truncate_to_tokens
     from fabula.text.windows import TextWindow
 
 __all__ = [
     "BoundedCache",
+    "Summariser",
     "TextWindow",
     "condense_texts",
     "extract_keywords",
@@ -40,6 +41,7 @@ __getattr__ = import_lazily(
     __name__,
     {
         "BoundedCache": "fabula.text.bounded_cache",
+        "Summariser": "fabula.text.summaries",
         "TextWindow": "fabula.text.windows",
         "condense_texts": "fabula.text.summaries",
         "extract_keywords": "fabula.text.keywords",

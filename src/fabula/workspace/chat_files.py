@@ -86,12 +86,13 @@ class ChatExportReport(Struct, frozen=True, kw_only=True):
 class ChatFileVerbs(ProjectVerbs):
     """The chat files of an open project."""
 
-    def import_files(self, path: Path) -> ChatImportReport:
+    def import_files(self, path: str | Path) -> ChatImportReport:
         """Import a chat file, a session, or all chats of a folder, in one transaction.
 
         Whoever speaks in them is found among the participants by name, or added. A chat that is here already, with the
         same messages, is left out; if there is no other one, the import is refused.
         """
+        path = Path(path)
         collection = read_bounded(read_chats, path)
         warnings = list(collection.notices)
         with self._write(message("import of {file}", file=path.name)) as tx:
@@ -117,7 +118,7 @@ class ChatFileVerbs(ProjectVerbs):
     def export_file(
         self,
         conversation: str,
-        path: Path,
+        path: str | Path,
         *,
         as_format: str = "",
         append: bool = False,
@@ -128,6 +129,7 @@ class ChatFileVerbs(ProjectVerbs):
         Without a format the ending of the name decides: `.jsonl` is SillyTavern's. With `append` only what is not in
         the file yet is added to it, while no other program writes there.
         """
+        path = Path(path)
         title = self._view.project.title
         with self._read() as reading:
             chat = _load_chat(reading, find_conversation(None, reading, conversation), title)

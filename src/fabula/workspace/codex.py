@@ -55,7 +55,7 @@ class EntryFields(TypedDict, total=False):
     notes: str | None
     known_to: Sequence[str] | None  # people by any name; `reader`, `everybody` and `nobody` are words for it
     since: str | None  # a place in the story, or `start`
-    exceptions: Sequence[str] | None  # phrases in which its name means something else
+    without: Sequence[str] | None  # phrases in which its name means something else
     case: str | None
 
 
@@ -416,8 +416,6 @@ def _values(view: View, tx: WriteTransaction, before: Entry, fields: EntryFields
         values["known_to"] = read_knowers(view, tx, values["known_to"])
     if "since" in values:
         values["since"] = read_limit(tx, values["since"], START)
-    if "exceptions" in values:
-        values["without"] = values.pop("exceptions")
     rules = {name: values.pop(name) for name in ("without", "case") if name in values}
     return {**values, "rules": {**to_builtins(before.rules), **rules}} if rules else values
 

@@ -26,6 +26,7 @@ from fabula.core.messages import Sentence, message
 from fabula.core.view import View
 from fabula.formats.bounded_import import read_bounded
 from fabula.formats.lore.cards import parse_card
+from fabula.formats.lore.conversion import convert_to_card
 from fabula.formats.lore.editing import parse_lorebook
 from fabula.formats.lore.files import read_lorebook
 from fabula.store.transaction import ReadTransaction, WriteTransaction
@@ -152,13 +153,16 @@ class ParticipantVerbs(ProjectVerbs):
                 values["card"] = check_card_book(find_lorebook(tx, values["card"]))
             return save_participant(tx, replace(known, **values), expected=expected_version)
 
-    def import_card(self, path: Path, *, namespace: str = "persona", replace_existing: bool = False) -> ImportedCard:
+    def import_card(
+        self, path: str | Path, *, namespace: str = "persona", replace_existing: bool = False
+    ) -> ImportedCard:
         """Import a character card (JSON, PNG or CHARX) with the lorebook it has, and let its character take part.
 
-        A participant of the same name who has no card yet gets it. With `replace_existing` the file takes the place of
-        the card of the same name.
+        A character of another program becomes a card of version 2. A participant of the same name who has no card yet
+        gets it. With `replace_existing` the file takes the place of the card of the same name.
         """
-        book = read_bounded(read_lorebook, path)
+        path = Path(path)
+        book, notices = convert_to_card(read_bounded(read_lorebook, path))
         check_card_book(book)
         fields = parse_card(book.book, book.name).fields
         name = " ".join((fields.name or fields.nickname or book.name).split())
@@ -172,7 +176,7 @@ class ParticipantVerbs(ProjectVerbs):
             stored = _give_card(tx, Participant(id=base_id(f"{namespace}:{key}"), name=name, aliases=aliases), same.id)
             card = read_card(tx, stored) or CardTexts()
         contents = parse_lorebook(same)
-        return ImportedCard(stored, card, len(contents.book.entries), (*contents.warnings, *warnings))
+        return ImportedCard(stored, card, len(contents.book.entries), (*contents.warnings, *notices, *warnings))
 
     def read_card(self, name: str) -> CardTexts | None:
         """Return the character card of a participant; None where there is none."""
@@ -192,9 +196,9 @@ class ParticipantVerbs(ProjectVerbs):
     def export_card(
         self,
         name: str,
-        path: Path,
+        path: str | Path,
         *,
-        into: Path | None = None,
+        into: str | Path | None = None,
         version: int | None = None,
         overwrite: bool = False,
     ) -> tuple[Sentence, ...]:

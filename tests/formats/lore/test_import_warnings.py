@@ -39,7 +39,7 @@ def test_an_agnai_character_comes_in_with_its_book_and_its_texts(tmp_path: Path)
     assert contents.card_character is not None
     assert contents.card_character.description == "mind: calm, dry\nShe sails."
     assert contents.card_character.scenario == "At sea."
-    assert "a greeting, a sample of the conversation: kept, but not used" in str(contents.warnings[0])
+    assert contents.warnings == ()
 
 
 def test_values_that_cannot_be_used_are_one_warning_by_field_and_entries_of_one_name_are_counted() -> None:
@@ -86,6 +86,15 @@ def test_use_regex_is_not_warned_about_where_it_counts() -> None:
     [
         ({"scriptName": "x", "findRegex": "/a/"}, "is a regex script"),
         ({"prompts": [], "prompt_order": []}, "is a preset"),
+        ({"chat_metadata": {}, "user_name": "Ann", "character_name": "Mara"}, "is a chat of SillyTavern"),
+        ({"members": ["a.png"], "allow_self_responses": False}, "is a group of SillyTavern"),
+        ({"personas": {}, "persona_descriptions": {}}, "is a list of personas of SillyTavern"),
+        ({"schemaVersion": 1, "persona": "", "displayName": "Mara"}, "import the .byaf file"),
+        ({"chat": {"ChatItems": []}, "version": 2}, "is a chat of Backyard"),
+        ({"character": {"name": "Mara", "definition": ""}}, "is a character of Character.AI"),
+        ({"gamestarted": True, "worldinfo": []}, "is a save of KoboldAI without world info"),
+        ({"type": "risuModule", "module": {}}, "is a module of RisuAI"),
+        ({"presetVersion": 3, "parameters": {}}, "is a preset of NovelAI"),
         ({"spec": "chara_card_v2"}, "has no `data`"),
         ({"hello": 1}, "neither a lorebook nor a card"),
     ],
@@ -95,6 +104,28 @@ def test_a_file_that_is_no_lorebook_is_told_what_it_is(raw: Any, words: str, tmp
     assert code is Code.LOREBOOK_INVALID
     assert words in sentence
     assert "Correct the book" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("m.jpg", b"\xff\xd8\xff\xe0", "in the format JPEG"),
+        ("m.webp", b"RIFF\0\0\0\0WEBP", "in the format WEBP"),
+        ("m.jsonl", b'{"user_name": "Ann"}\n{"mes": "Hi."}', "it is a chat"),
+        ("m.yaml", b"name: Mara\ncontext: A keeper.", "it is YAML"),
+    ],
+)
+def test_a_file_that_is_no_json_is_told_what_it_is(name: str, data: bytes, words: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(data)
+    code, sentence = read_refusal(tmp_path / name)
+    assert code is Code.IMPORT_UNREADABLE
+    assert words in sentence
+
+
+def test_an_entry_whose_content_is_null_is_named() -> None:
+    rows = {"0": {"uid": 0, "comment": "The lamp", "content": None}, "1": {"uid": 1, "comment": "Tom"}}
+    (warning,) = warn("sillytavern", {"entries": rows})
+    assert "'content' in The lamp." in warning
 
 
 def test_a_mistake_of_a_command_names_the_nearest_field_and_the_entries() -> None:

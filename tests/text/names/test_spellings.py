@@ -60,10 +60,10 @@ def test_each_owner_has_rules_of_its_own() -> None:
 
 def test_a_phrase_in_which_the_name_means_something_else_is_left_out() -> None:
     phrases = ("Rose garden", "compass rose")
-    assert not mentions("Rose", "in the Rose Garden", excluded_phrases=phrases)
-    assert mentions("Rose", "Rose came into the garden", excluded_phrases=phrases)
-    assert mentions("Rose", "in the rose garden Rose slept", excluded_phrases=phrases)
-    assert not mentions("远山", "他望着远山含黛。", excluded_phrases=("远山含黛",))
+    assert not mentions("Rose", "in the Rose Garden", without=phrases)
+    assert mentions("Rose", "Rose came into the garden", without=phrases)
+    assert mentions("Rose", "in the rose garden Rose slept", without=phrases)
+    assert not mentions("远山", "他望着远山含黛。", without=("远山含黛",))
 
 
 def test_rules_keep_the_keys_under_which_they_are_stored() -> None:
@@ -147,7 +147,7 @@ RULES = st.dictionaries(
         NameRules,
         case=st.sampled_from(CaseMatching),
         is_person=st.booleans(),
-        excluded_phrases=st.sampled_from([(), ("Rose Venn",)]),
+        without=st.sampled_from([(), ("Rose Venn",)]),
     ),
 )
 TEXTS = st.lists(

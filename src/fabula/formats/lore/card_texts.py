@@ -14,7 +14,14 @@ import msgspec
 from fabula.conversation.cards import DEFAULT_DEPTH, DEFAULT_TALKATIVENESS, CardTexts
 from fabula.core.fragment import Role
 from fabula.core.messages import join_names, message
-from fabula.formats.lore.cards import SPECS, VERSION_1_FIELDS, CharacterCard, convert_card, edit_card, parse_card
+from fabula.formats.lore.cards import (
+    VERSION_1_FIELDS,
+    CharacterCard,
+    convert_card,
+    edit_card,
+    make_card_json,
+    parse_card,
+)
 from fabula.lorebook.parsing import refuse_edit
 
 MAX_DEPTH = 10_000
@@ -50,7 +57,8 @@ def read_card_texts(card: CharacterCard) -> CardTexts:
     depth_prompt: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
     prompt, role = depth_prompt.get("prompt"), depth_prompt.get("role")
     depth = _read_number(depth_prompt.get("depth"), DEFAULT_DEPTH)
-    talkativeness = _read_number(extensions.get("talkativeness"), DEFAULT_TALKATIVENESS)
+    older = card.raw.get("talkativeness")  # where SillyTavern wrote it before cards had extensions
+    talkativeness = _read_number(extensions.get("talkativeness", older), DEFAULT_TALKATIVENESS)
     return CardTexts(
         **values,
         depth_prompt=prompt if isinstance(prompt, str) else "",
@@ -98,10 +106,7 @@ def change_card_texts(card: CharacterCard, changes: Mapping[str, Any]) -> Charac
 
 def make_card(name: str) -> CharacterCard:
     """Make an empty card of version 2 for a character."""
-    empty = parse_card({"name": name, **dict.fromkeys(VERSION_1_FIELDS[1:], "")}, name)
-    card, _ = convert_card(empty, 2)
-    raw = {"spec": SPECS[2], "spec_version": "2.0", "data": card.raw["data"]}
-    return parse_card(raw, name)
+    return parse_card(make_card_json({"name": name}), name)
 
 
 def _read_number(value: Any, default: float) -> float:

@@ -29,6 +29,7 @@ from fabula.formats.lore.field_maps import (
     LorebookFormat,
     convert_fields,
     get_at_path,
+    is_in_range,
     make_regex_key,
     map_fields,
 )
@@ -123,6 +124,11 @@ def parse_card(raw: Any, label: str, ignored: IgnoredValues | None = None) -> Ch
     return CharacterCard(raw=raw, version=version, fields=fields)
 
 
+def make_card_json(data: JsonObject) -> JsonObject:
+    """Make the JSON of a card of version 2; what is not given is empty."""
+    return {"spec": SPECS[2], "spec_version": "2.0", "data": {**_EMPTY_DATA, **data}}
+
+
 def detect_card_version(raw: Any) -> int | None:
     """1, 2 or 3; None for JSON that is no card. The fields decide where `spec` is missing or unknown."""
     if not isinstance(raw, Mapping) or raw.get("spec") == _LOREBOOK_SPEC:
@@ -210,10 +216,14 @@ class _BookSettings(Struct, frozen=True):
 
 
 def _read_settings(raw: JsonObject, ignored: IgnoredValues) -> LorebookSettings:
-    """The settings that a book asks for; SillyTavern itself ignores them."""
     book = raw.get("data", raw)
     if detect_card_version(raw):
         book = get_at_path(raw, "data.character_book")[0]
+    return read_book_settings(book, ignored)
+
+
+def read_book_settings(book: Any, ignored: IgnoredValues) -> LorebookSettings:
+    """The settings that a book asks for, where it has some; SillyTavern itself ignores them."""
     settings = _BookSettings()
     if isinstance(book, Mapping):
         settings = convert_fields(book, _BookSettings, message("the book itself"), ignored)
@@ -230,7 +240,10 @@ def _parse_position(position: str) -> int:
 
 
 def _complete_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any], rules: RuleSet) -> None:
-    """Put slashes around keys that are regular expressions, and drop an empty outlet."""
+    """Put slashes around keys that are regular expressions, read RisuAI's chance, and drop an empty outlet."""
+    chance, _ = get_at_path(row, "extensions.risu_activationPercent")
+    if isinstance(chance, int | float) and is_in_range(chance) and "probability" not in entry:
+        entry |= {"probability": chance, "useProbability": True}
     if rules == "fabula" and means_regex(row):
         for name in ("key", "keysecondary"):
             if name in entry:

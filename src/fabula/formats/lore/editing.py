@@ -13,12 +13,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from fabula.core.errors import Code
-from fabula.core.messages import Sentence, join_names, message
+from fabula.core.messages import join_names, message
 from fabula.core.similar_names import find_similar_names
-from fabula.formats.lore.cards import CARD, CHARACTER_BOOK, LOREBOOK_V3, SPECS, detect_card_version
+from fabula.formats.lore.cards import CARD, CHARACTER_BOOK, LOREBOOK_V3, detect_card_version
+from fabula.formats.lore.characters import AGNAI_CHARACTER, BACKYARD, BACKYARD_ARCHIVE, PYGMALION
 from fabula.formats.lore.field_maps import (
     ENTRY_TYPES,
-    LIST,
     STORY,
     JsonObject,
     LorebookFormat,
@@ -30,14 +30,15 @@ from fabula.formats.lore.field_maps import (
 )
 from fabula.formats.lore.other_programs import (
     AGNAI,
-    AGNAI_CHARACTER,
     AI_DUNGEON,
+    KOBOLD,
     NOVELAI,
     NOVELAI_SCENARIO,
     NOVELAI_STORY,
     RISU,
     WORLD_INFO,
 )
+from fabula.formats.lore.unsupported import explain_unknown
 from fabula.lorebook.edits import Lorebook
 from fabula.lorebook.model import LorebookContents
 from fabula.lorebook.parsing import invalid_lorebook, refuse_edit
@@ -52,11 +53,14 @@ FORMATS = (  # in the order in which they are tried
     RISU,
     LOREBOOK_V3,
     CARD,
+    PYGMALION,
+    BACKYARD,
+    BACKYARD_ARCHIVE,
     *AI_DUNGEON,
+    *KOBOLD,
     WORLD_INFO,
     CHARACTER_BOOK,
 )
-_PRESET_FIELDS = {"prompt_order", "prompts", "chat_completion_source", "temp", "temperature", "story_string"}
 _LISTED = 6  # names or numbers that a miss is answered with
 
 
@@ -65,25 +69,8 @@ def detect_format(raw: Any, label: str) -> LorebookFormat:
     matching = (book_format for book_format in FORMATS if isinstance(raw, Mapping) and book_format.matches(raw))
     book_format = next(matching, None)
     if book_format is None:
-        raise refuse_edit(_explain_unknown(raw, label))
+        raise refuse_edit(explain_unknown(raw, label))
     return book_format
-
-
-def _explain_unknown(raw: Any, label: str) -> Sentence:
-    """Say what a file is that is no lorebook, where that can be seen, or what a card lacks."""
-    fields = raw if isinstance(raw, Mapping) else {}
-    rows = raw if isinstance(raw, list) else fields.get(LIST)
-    if "findRegex" in fields or (
-        isinstance(rows, list) and any(isinstance(x, Mapping) and "findRegex" in x for x in rows)
-    ):
-        return message(
-            "{label} is a regex script of SillyTavern and no lorebook. Fabula does not read it.", label=label
-        )
-    if not _PRESET_FIELDS.isdisjoint(fields):
-        return message("{label} is a preset of SillyTavern and no lorebook. Fabula does not read it.", label=label)
-    if fields.get("spec") in SPECS.values():
-        return message("{label} says that it is a card, but has no `data`.", label=label)
-    return message("{label} is neither a lorebook nor a card that Fabula knows.", label=label)
 
 
 def parse_lorebook(book: Lorebook) -> LorebookContents:
@@ -116,8 +103,8 @@ def patch_entry(book: Lorebook, uid: int, /, **changes: Any) -> Lorebook:
 
 def add_entry(book: Lorebook, /, **fields: Any) -> tuple[Lorebook, int]:
     """Add an entry; return the book and the number of the entry."""
-    if book.format == CARD.name and detect_card_version(book.book) == 1:
-        problem = message("{name} is a card of version 1, which has no lorebook to add an entry to.", name=book.name)
+    if book.format == PYGMALION.name or (book.format == CARD.name and detect_card_version(book.book) == 1):
+        problem = message("The format of {name} has no lorebook to add an entry to.", name=book.name)
         raise refuse_edit(problem)
     book_format, rows, uids = _find_rows(book)
     key = uid = max(uids, default=-1) + 1

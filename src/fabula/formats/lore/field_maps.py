@@ -131,6 +131,13 @@ class FieldConversion(NamedTuple):
     write: Callable[[Any], Any]
 
 
+def _split_commas(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+COMMA_LIST = FieldConversion(str, _split_commas, ", ".join)
+
+
 class FieldMapping(NamedTuple):
     """Where a field of an entry stands in a row of another program, and how it is converted."""
 
@@ -166,6 +173,8 @@ class LorebookFormat(Struct, frozen=True, kw_only=True):
     read_title: Callable[[JsonObject], object] = lambda book: book.get("name")
     read_character: Callable[[JsonObject, IgnoredValues], CardCharacter | None] = lambda book, ignored: None
     complete_entry: EntryCompletion = lambda book, row, entry, rules: None
+    read_card: Callable[[JsonObject, IgnoredValues], JsonObject] | None = None  # a character of another program, as
+    read_paths: tuple[str, ...] = ()  # the data of a card, and what of the file is in it
 
 
 def map_fields(program: str, **conversions: FieldConversion) -> tuple[FieldMapping, ...]:
@@ -219,6 +228,8 @@ def _parse_row(book_format: LorebookFormat, row: JsonObject, key: str, ignored: 
         if broken_path and field is not STORY:  # other programs may write what they like beside our own limits
             unusable[broken_path] = ""
         if value is None:
+            if field.name == "content" and has_key_at_path(row, field.path):
+                unusable[field.path] = field.name
             continue
         checked, is_valid = convert_value(value, field.conversion.value_type)
         if checked is not None:
@@ -339,10 +350,11 @@ def is_in_range(value: Any) -> bool:
 def convert_fields(raw: JsonObject, target: type[T], owner: Sentence, ignored: IgnoredValues) -> T:
     """Make a struct of the fields that can be used; the others have their defaults."""
     values: dict[str, Any] = {}
+    encoded = dict(zip(target.__struct_fields__, target.__struct_encode_fields__, strict=True))
     for name, value_type in get_type_hints(target).items():
-        checked, is_valid = convert_value(raw.get(name), value_type)
+        checked, is_valid = convert_value(raw.get(encoded[name]), value_type)
         if not is_valid:
-            ignored.add(name, owner)
+            ignored.add(encoded[name], owner)
         if checked is not None:
             values[name] = checked
     return target(**values)

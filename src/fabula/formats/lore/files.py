@@ -1,9 +1,10 @@
-"""Read and write lorebooks and character cards as files: JSON, PNG and CHARX.
+"""Read and write lorebooks and character cards as files: JSON, PNG, CHARX, and the archives and pictures of Backyard.
 
 The content of a file decides its format. A lorebook is written as it came, with our edits in it and
 nothing else changed. A CHARX file is a ZIP with `card.json`; its other members are kept by name and
 written back. In a PNG a card of version 3 has the keyword `ccv3`, and a copy for programs that know only
-version 2 has `chara`, as older cards do.
+version 2 has `chara`, as older cards do. Backyard has its characters in the EXIF data of a PNG, and in archives of
+its own with several JSON files, which are read as one object.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from typing import Any, NoReturn
 
 from msgspec.structs import replace
 
-from fabula.core.archives import ArchiveLimits, open_zip
+from fabula.core.archives import Archive, ArchiveLimits, open_zip
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, message, plural
 from fabula.formats.lore.cards import CARD, CharacterCard, convert_card, parse_card
+from fabula.formats.lore.characters import BACKYARD, BACKYARD_ARCHIVE
 from fabula.formats.lore.editing import detect_format, parse_lorebook
 from fabula.formats.lore.field_maps import LIST, JsonObject, get_at_path
 from fabula.formats.lore.other_programs import NOVELAI
-from fabula.formats.lore.png import SIGNATURE, read_text_chunks, replace_text_chunks
+from fabula.formats.lore.png import SIGNATURE, read_text_chunks, read_user_comment, replace_text_chunks
+from fabula.formats.lore.unsupported import find_picture_format
 from fabula.formats.safe.files import read_file, write_file
 from fabula.formats.safe.import_errors import FETCH_AGAIN, refuse_more_bytes, refuse_unreadable
 from fabula.formats.safe.json_reader import MAX_JSON_BYTES, encode_json, parse_json
@@ -37,8 +40,10 @@ _LIMITS = ArchiveLimits(
 _CARD_KEYWORDS = ("ccv3", "chara")  # of PNG text chunks; the newer one wins
 _NOVELAI_KEYWORD = "naidata"
 _CHARX_CARD = "card.json"
+_BACKYARD_MANIFEST = "manifest.json"
 _CHARX_DATE = (1980, 1, 1, 0, 0, 0)  # fixed, so that the same card gives the same file
 _ZIP_SIGNATURES = (b"PK\3\4", b"PK\5\6")
+_OTHERS_IN_CONTAINERS = (NOVELAI, BACKYARD, BACKYARD_ARCHIVE)  # beside cards
 
 
 def read_lorebook(path: Path) -> Lorebook:
@@ -46,7 +51,7 @@ def read_lorebook(path: Path) -> Lorebook:
     data, label = read_file(path, _LIMITS.max_file_bytes), path.name
     raw = _extract_json(data, label, (_NOVELAI_KEYWORD, *_CARD_KEYWORDS))
     is_container = data.startswith((SIGNATURE, *_ZIP_SIGNATURES))
-    if is_container and not (isinstance(raw, Mapping) and NOVELAI.matches(raw)):
+    if is_container and not (isinstance(raw, Mapping) and any(one.matches(raw) for one in _OTHERS_IN_CONTAINERS)):
         parse_card(raw, label)  # refuses a picture or archive without a card
     return _make_lorebook(raw, label)
 
@@ -134,13 +139,40 @@ def _extract_json(data: bytes, label: str, keywords: Sequence[str]) -> Any:
     if data.startswith(SIGNATURE):
         texts = read_text_chunks(data, keywords, label)
         keyword = next((keyword for keyword in keywords if keyword in texts), None)
-        if keyword is None:
+        text = texts[keyword] if keyword is not None else read_user_comment(data, label)
+        if text is None:
             refuse_unreadable(label, message("there is no card in this picture"), FETCH_AGAIN)
-        return _decode_embedded_json(texts[keyword], label)
+        return _decode_embedded_json(text, label)
     if data.startswith(_ZIP_SIGNATURES):
         with open_zip(data, _LIMITS, label=label) as archive:
+            if _CHARX_CARD not in archive.names and _BACKYARD_MANIFEST in archive.names:
+                return _join_backyard_archive(archive, label)
             data = archive.read(_CHARX_CARD)
+    picture = find_picture_format(data)
+    if picture is not None:
+        problem = message("it is a picture in the format {format}, in which no card is read", format=picture)
+        refuse_unreadable(label, problem, message("Name a card as JSON, PNG or CHARX."))
+    if label.lower().endswith(".jsonl"):
+        problem = message("it is a chat, and neither a lorebook nor a card")
+        refuse_unreadable(label, problem, message("To import it: fabula history import PROJECT FILE"))
+    if label.lower().endswith((".yaml", ".yml")):
+        refuse_unreadable(label, message("it is YAML, which is not read"), message("Save the character as JSON."))
     return parse_json(data, label)
+
+
+def _join_backyard_archive(archive: Archive, label: str) -> JsonObject:
+    """The files of an archive of Backyard as one object: its manifest, its character and its scenarios."""
+    manifest = parse_json(archive.read(_BACKYARD_MANIFEST), label)
+    listed = manifest if isinstance(manifest, Mapping) else {}
+    characters, scenarios = (
+        [parse_json(archive.read(name), label) for name in names if isinstance(name, str)]
+        if isinstance(names := listed.get(kind), list)
+        else []
+        for kind in ("characters", "scenarios")
+    )
+    if len(characters) != 1:
+        refuse_unreadable(label, message("it is not an archive with one character"), FETCH_AGAIN)
+    return {"manifest": manifest, "character": characters[0], "scenarios": scenarios}
 
 
 def _add_container(card: CharacterCard, data: bytes, label: str) -> CharacterCard:

@@ -1,4 +1,4 @@
-"""The lorebook formats of SillyTavern, RisuAI, NovelAI, Agnai and AI Dungeon.
+"""The lorebook formats of SillyTavern, RisuAI, NovelAI, Agnai, AI Dungeon and KoboldAI.
 
 SillyTavern's world info has the field names of our own entries. Its file has no settings for depth,
 budget or recursion, so a book gets those that SillyTavern ships. Books of the other programs were
@@ -15,7 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.core.messages import message
+from fabula.formats.lore.cards import read_book_settings
 from fabula.formats.lore.field_maps import (
+    COMMA_LIST,
     LIST,
     FieldConversion,
     IgnoredValues,
@@ -29,7 +31,7 @@ from fabula.formats.lore.field_maps import (
     map_fields,
 )
 from fabula.lorebook.edits import RuleSet
-from fabula.lorebook.model import CardCharacter, LorebookSettings, LoreEntry
+from fabula.lorebook.model import LorebookSettings, LoreEntry, Number
 
 
 def _has_rows(raw: JsonObject, path: str, *fields: str) -> bool:
@@ -56,11 +58,8 @@ WORLD_INFO = LorebookFormat(
     fields=tuple(map_field(name, name) for name in LoreEntry.__struct_encode_fields__ if name not in ("uid", "story")),
     uid_field="uid",
     has_uids=True,
+    read_settings=read_book_settings,  # which Chub writes into world info too
 )
-
-
-def _split_commas(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 def _complete_risu_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any], rules: RuleSet) -> None:
@@ -73,12 +72,11 @@ def _complete_risu_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any
         entry["useProbability"] = True
 
 
-_COMMA_LIST = FieldConversion(str, _split_commas, ", ".join)
 RISU = LorebookFormat(
     name="risu",
     matches=lambda raw: raw.get("type") == "risu" or _has_rows(raw, "data", "insertorder"),
     entries_path="data",
-    fields=map_fields("risu", key=_COMMA_LIST, secondkey=_COMMA_LIST),
+    fields=map_fields("risu", key=COMMA_LIST, secondkey=COMMA_LIST),
     unsupported=[
         (message("Folders are kept but send nothing"), lambda row: row.get("mode") == "folder"),
         (message("Child entries are read as entries of their own"), lambda row: row.get("mode") == "child"),
@@ -178,6 +176,26 @@ def _convert_wildcards(key: str) -> str:
     return f"/(?:^|[^\\p{{L}}\\p{{N}}_]){body}(?:$|[^\\p{{L}}\\p{{N}}_])/iu"
 
 
+class _AgnaiSettings(Struct, frozen=True, rename="camel"):
+    scan_depth: Number | None = None
+    token_budget: Number | None = None
+    recursive_scanning: bool | None = None
+
+
+def _read_agnai_settings(raw: JsonObject, ignored: IgnoredValues) -> LorebookSettings:
+    """The settings of a memory book, which a character has inside."""
+    book = raw.get("characterBook", raw)
+    found = convert_fields(
+        book if isinstance(book, Mapping) else {}, _AgnaiSettings, message("the book itself"), ignored
+    )
+    settings = LorebookSettings(match_whole_words=True, include_names=False)
+    if found.scan_depth:
+        settings = replace(settings, depth=found.scan_depth)
+    if found.token_budget:
+        settings = replace(settings, budget=100, budget_cap=found.token_budget)
+    return replace(settings, recursive=bool(found.recursive_scanning))
+
+
 AGNAI = LorebookFormat(
     name="agnai",
     matches=lambda raw: raw.get("kind") == "memory" or _has_rows(raw, "entries", "keywords"),
@@ -187,52 +205,8 @@ AGNAI = LorebookFormat(
         (message("`priority` is kept but has no effect: `weight` decides"), lambda row: bool(row.get("priority"))),
     ],
     rules="fabula",
-    read_settings=lambda book, ignored: LorebookSettings(match_whole_words=True, include_names=False),
+    read_settings=_read_agnai_settings,
     complete_entry=_complete_agnai_entry,
-)
-
-
-def _read_agnai_character(raw: JsonObject, ignored: IgnoredValues) -> CardCharacter:
-    """The character of an Agnai file; its persona is a text, or lists of texts by attribute."""
-    persona, _ = get_at_path(raw, "persona.attributes")
-    attributes = persona if isinstance(persona, Mapping) else {}
-    lines = []
-    for name, values in attributes.items():
-        text = ", ".join(one for one in values if isinstance(one, str)) if isinstance(values, list) else values
-        if isinstance(text, str) and text:
-            lines.append(text if name == "text" else f"{name}: {text}")
-    fields = convert_fields(raw, _AgnaiCharacter, message("the character"), ignored)
-    return CardCharacter(
-        name=fields.name or "Character",
-        tags=fields.tags or (),
-        description="\n".join(lines),
-        scenario=fields.scenario or "",
-        creator_notes=fields.description or "",
-    )
-
-
-class _AgnaiCharacter(Struct, frozen=True):
-    name: str | None = None
-    description: str | None = None
-    scenario: str | None = None
-    tags: tuple[str, ...] | None = None
-
-
-AGNAI_CHARACTER = replace(
-    AGNAI,
-    name="agnai_character",
-    matches=lambda raw: raw.get("kind") == "character",
-    entries_path="characterBook.entries",
-    unused_texts=[
-        ("greeting", message("a greeting")),
-        ("alternateGreetings", message("other greetings")),
-        ("sampleChat", message("a sample of the conversation")),
-        ("systemPrompt", message("a system prompt")),
-        ("postHistoryInstructions", message("instructions after the history")),
-        ("insert", message("an inserted text")),
-    ],
-    source="character",
-    read_character=_read_agnai_character,
 )
 
 
@@ -242,7 +216,7 @@ def _make_dungeon_format(name: str, entries_path: str, text_field: str) -> Loreb
         name=name,
         matches=lambda raw: _has_rows(raw, entries_path, "keys", text_field),
         entries_path=entries_path,
-        fields=map_fields(f"aidungeon_{text_field}", keys=_COMMA_LIST),
+        fields=map_fields(f"aidungeon_{text_field}", keys=COMMA_LIST),
         unsupported=[
             (
                 message("Cards for the creation of characters are read like other entries"),
@@ -270,3 +244,48 @@ AI_DUNGEON = (
     _make_dungeon_format("aidungeon_scenario", "storyCards", "value"),
     _make_dungeon_format("aidungeon_old_scenario", "worldInfo", "entry"),
 )
+
+
+def _complete_kobold_entry(book: JsonObject, row: JsonObject, entry: dict[str, Any], rules: RuleSet) -> None:
+    """Read keys that must not be found as secondary keys, where there are no others, and apply the percentage."""
+    anti, needs_others = COMMA_LIST.read(str(row.get("keyanti") or "")), entry.get("selective") is True
+    if anti and not (needs_others and entry.get("keysecondary")):
+        entry |= {"keysecondary": anti, "selective": True, "selectiveLogic": 2}
+    if "probability" in entry:
+        entry["useProbability"] = True
+
+
+def _make_kobold_format(name: str, entries_path: str) -> LorebookFormat:
+    """A format of KoboldAI Lite: the world info of a save, or a list of it."""
+    return LorebookFormat(
+        name=name,
+        matches=lambda raw: _has_rows(raw, entries_path, "key", "content"),
+        entries_path=entries_path,
+        fields=map_fields(
+            "kobold",
+            key=COMMA_LIST,
+            keysecondary=COMMA_LIST,
+            probability=FieldConversion(int | float | str, float, lambda value: value),
+            widisabled=FieldConversion(bool, bool, bool),
+        ),
+        unsupported=[
+            (
+                message("Keys that must not be found have no effect beside secondary keys"),
+                lambda row: has_value(row.get("keyanti")) and row.get("selective") is True,
+            ),
+        ],
+        unused_texts=[
+            ("prompt", message("a prompt")),
+            ("memory", message("a memory")),
+            ("authorsnote", message("an author's note")),
+            ("actions", message("a story")),
+        ],
+        rules="fabula",
+        new_row={"key": "", "content": ""},
+        read_settings=lambda book, ignored: LorebookSettings(depth=_ALL_MESSAGES, include_names=False),
+        complete_entry=_complete_kobold_entry,
+    )
+
+
+_ALL_MESSAGES = 1000
+KOBOLD = (_make_kobold_format("kobold_save", "worldinfo"), _make_kobold_format("kobold", LIST))

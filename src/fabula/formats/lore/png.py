@@ -3,7 +3,7 @@
 A PNG is a list of chunks, each with its length and a checksum. Cards are embedded in text chunks.
 Lengths are compared with the file, checksums are verified, and compressed text is decompressed only
 up to the size of the largest card, so a malformed picture is refused early. Writing replaces the text
-of a keyword and leaves every other byte as it was.
+of a keyword and leaves every other byte as it was. Of EXIF data only the comment of the user is read.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ MAX_TEXT_BYTES = 48_000_000  # the JSON of a card in base64
 _MAX_CHUNKS = 50_000
 _HEADER = struct.Struct(">I4s")
 _CHECKSUM = struct.Struct(">I")
+_EXIF_DIRECTORY, _USER_COMMENT = 0x8769, 0x9286  # tags of EXIF
+_EXIF_ENTRY_SIZE, _CHARSET_SIZE = 12, 8  # the comment begins with the name of its character set
 _TEXT_CHUNKS = (b"tEXt", b"zTXt", b"iTXt")
 
 
@@ -63,6 +65,33 @@ def read_text_chunks(data: bytes, keywords: Sequence[str], label: str) -> dict[s
         if keyword in keywords and keyword not in texts:
             texts[keyword] = _read_text(chunk, label)
     return texts
+
+
+def read_user_comment(data: bytes, label: str) -> str | None:
+    """The comment of the user in the EXIF data of a picture; None where there is none."""
+    chunks, _ = parse_chunks(data, label)
+    exif = next((chunk.data for chunk in chunks if chunk.kind == b"eXIf"), b"")
+    order = {b"II*\0": "<", b"MM\0*": ">"}.get(exif[:4])
+    try:
+        start = struct.unpack_from(f"{order}I", exif, 4)[0] if order else None
+        for tag in (_EXIF_DIRECTORY, _USER_COMMENT):
+            start, length = _find_exif_value(exif, order or "", start, tag)
+    except struct.error:
+        return None
+    comment = b"" if start is None else exif[start + _CHARSET_SIZE : start + length]
+    return comment.rstrip(b"\0 ").decode("latin-1") or None
+
+
+def _find_exif_value(exif: bytes, order: str, directory: int | None, tag: int) -> tuple[int | None, int]:
+    """Where the value of a tag in a directory of EXIF data begins, and its length; None where there is none."""
+    if directory is None:
+        return None, 0
+    (count,) = struct.unpack_from(f"{order}H", exif, directory)
+    for number in range(count):
+        found, _, length, value = struct.unpack_from(f"{order}HHII", exif, directory + 2 + number * _EXIF_ENTRY_SIZE)
+        if found == tag:
+            return value, length
+    return None, 0
 
 
 def replace_text_chunks(data: bytes, texts: Mapping[str, str | None], label: str) -> bytes:

@@ -65,7 +65,7 @@ class NameRules(Struct, frozen=True, kw_only=True):
     """How the names of one owner are matched; stored with the codex entry."""
 
     case: CaseMatching = CaseMatching.SMART
-    excluded_phrases: tuple[str, ...] = field(default=(), name="without")  # in which the name means something else
+    without: tuple[str, ...] = ()  # phrases in which the name means something else
     is_person: bool = field(default=False, name="person")
 
 
@@ -234,7 +234,7 @@ class NameMatcher:
                 if is_exact or is_smart or rules.case is CaseMatching.ANY:
                     owners[owner] = rules
         first, last = script_of(key[0]), script_of(key[-1])
-        has_exclusions = any(rules.excluded_phrases for rules in owners.values())
+        has_exclusions = any(rules.without for rules in owners.values())
         is_simple = len(owners) == 1 and first is not Script.HAN and not has_exclusions
         is_person = bool(owners) and all(rules.is_person for rules in owners.values())
         case_matters = all(rules.case is not CaseMatching.ANY for rules in owners.values())
@@ -270,7 +270,7 @@ class NameMatcher:
                 )
                 if reading is Reading.WORD:
                     continue
-            if rules.excluded_phrases and _is_in_phrase(text, start, end, rules.excluded_phrases):
+            if rules.without and _is_in_phrase(text, start, end, rules.without):
                 continue
             matches.append(NameMatch(owner, text[start:end], start, end, reading is Reading.NAME))
         return matches
