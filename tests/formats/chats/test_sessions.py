@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -190,7 +191,8 @@ def test_a_session_of_a_stranger_neither_stalls_a_writer_nor_leads_one_to_anothe
     assert refused.value.code is Code.EXPORT_REFUSED
     lock.unlink()
     lock.write_bytes(b"somebody")
-    for plant in (lambda: seen.symlink_to(own), lambda: os.mkfifo(seen)):
+    plants: tuple[Callable[[], None], ...] = (lambda: seen.symlink_to(own), lambda: os.mkfifo(seen))
+    for plant in plants:
         seen.unlink(missing_ok=True)
         plant()
         with pytest.raises(FabulaError):
