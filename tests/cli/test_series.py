@@ -57,3 +57,18 @@ def test_rules_for_names_are_changed_one_by_one(room: Room) -> None:
     kept = room.read("codex", "show", "Coast", "rose")["rules"]
     assert (kept["case"], kept["without"]) == ("any", ["Rose garden"])
     assert "CODEX_INVALID" in room.run("codex", "edit", "Coast", "rose", "--case", "odd", code=2)
+
+
+def test_an_entry_of_a_book_is_shared_with_its_series_and_taken_back(shared: Room) -> None:
+    said = shared.run("codex", "share", "Coast", "Grace Odell")
+    assert "Grace Odell would belong to All Coasts." in said
+    assert "Add --apply to share." in said
+    assert "Grace" not in shared.run("codex", "list", "All Coasts")
+    done = shared.read("codex", "share", "Coast", "Grace Odell", "--apply")
+    assert (done["applied"], done["entries"][0]["series"]) == (True, "All Coasts")
+    assert "Grace Odell" in shared.run("codex", "list", "All Coasts")
+    assert "STORE_DUPLICATE" in shared.run("codex", "share", "Coast", "Grace Odell", code=2)
+    assert "shared with the series: Grace Odell" in shared.run("undo", "Coast")
+    assert "Grace" not in shared.run("codex", "list", "All Coasts")
+    shared.run("series", "leave", "Coast")
+    assert "fabula series join" in shared.run("codex", "share", "Coast", "Grace Odell", code=2)

@@ -373,6 +373,47 @@ def rename(
         say("{name} was found nowhere. There is nothing to rename.", name=old)
 
 
+@commands.command()
+def share(
+    project: Annotated[str, Argument(metavar="BOOK", help="A book of a series, by its title, number or id.")],
+    entries: Annotated[list[str], Argument(metavar="ENTRY", help="Entries, by their names, aliases, numbers or ids.")],
+    apply: Annotated[bool, Option("--apply", help="Share; without this, what would change is only shown.")] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Also if earlier books would know it from their start.")] = False,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Move entries of a book to its series, so that its other books have them too. Shows what changes first.
+
+    Example: fabula codex share "The Lantern Coast" "Mara Venn" --apply
+    """
+    from fabula.workspace.schemas.codex import describe_shares
+
+    with open_project(project, store) as opened:
+        shares = opened.codex.share(entries, allow_early=yes) if apply else opened.codex.preview_share(entries)
+    if as_json:
+        print_json(describe_shares(shares, apply, current_language()))
+        return
+    for one in shares:
+        name, moved, kept = one.shared.name, join_names(one.moved), join_names(one.kept)
+        if apply:
+            say("{name} belongs to {series} now.", name=name, series=one.series)
+        else:
+            say("{name} would belong to {series}.", name=name, series=one.series)
+        if one.moved:
+            say("  goes to the series: {parts}", parts=moved)
+        if one.kept:
+            say("  stays in the book: {parts}", parts=kept)
+        for remark in one.remarks:
+            warn(remark)
+        if one.reveals:
+            warn("It begins in this book, and {books} will know it from the start.", books=join_names(one.reveals))
+    if apply:
+        say("To take it back: {command}", command=f"fabula undo {quote_name(project)}")
+    else:
+        flags = "--apply --yes" if any(one.reveals for one in shares) else "--apply"
+        say("Nothing was changed. Add {flags} to share.", flags=flags)
+
+
 @commands.command("undo-rename")
 def undo_rename(
     project: PROJECT,

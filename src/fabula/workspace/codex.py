@@ -39,6 +39,7 @@ from fabula.workspace.rename.rename import (
     read_all_entries,
     undo_rename,
 )
+from fabula.workspace.sharing import EntryShare, apply_shares, plan_shares
 from fabula.workspace.story_places import END, START, read_limit, read_place
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal, select_given
 
@@ -153,6 +154,35 @@ class CodexVerbs(ProjectVerbs):
             found = edits.get(tx, find_entry(known, entry).id).entry
             edits.remove(tx, found.id)
         return found
+
+    def preview_share(self, entries: Sequence[str]) -> list[EntryShare]:
+        """Say what would go from the book to its series if these entries were shared, and what would stay (man-3)."""
+        known = self._entries()
+        with self._read() as reading:
+            return plan_shares(self._store, reading, [find_entry(known, name).id for name in entries])
+
+    def share(self, entries: Sequence[str], *, allow_early: bool = False) -> list[EntryShare]:
+        """Move entries from the book to its series, so that its other books have them too.
+
+        Refused where a book that comes before would know an entry that begins only in this book, unless that is
+        allowed.
+        """
+        known = self._entries()
+        found = [find_entry(known, name) for name in entries]
+        with self._write(message("shared with the series: {names}", names=tuple(one.name for one in found))) as tx:
+            shares = plan_shares(self._store, tx, [one.id for one in found])
+            early = next((one for one in shares if one.reveals), None)
+            if early is not None and not allow_early:
+                raise codex_error(
+                    message(
+                        "{entry} begins in this book, and {books} would know it from the start. Change the order of "
+                        "the books, or add --yes if that is right.",
+                        entry=early.shared.name,
+                        books=join_names(early.reveals),
+                    )
+                )
+            apply_shares(tx, shares)
+        return shares
 
     def relate(
         self,

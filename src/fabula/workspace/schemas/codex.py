@@ -13,6 +13,7 @@ from fabula.workspace.codex import EntryKnower
 from fabula.workspace.rename.offers import RenameOffer
 from fabula.workspace.rename.rename import RenamePlace
 from fabula.workspace.schemas.schema import Schema, describe
+from fabula.workspace.sharing import EntryShare
 
 
 class StoryPlace(Schema):
@@ -109,6 +110,44 @@ class RenameInfo(Schema):
     places: tuple[RenamePlaceInfo, ...]
     rename: str
     offers: tuple[RenameOfferInfo, ...] = ()
+
+
+class EntryShareInfo(Schema):
+    """An entry that a book shares with its series: what goes there, what stays, and what to think of first."""
+
+    id: str
+    name: str
+    series: str
+    moved: tuple[str, ...]
+    kept: tuple[str, ...]
+    remarks: tuple[str, ...]
+    reveals: tuple[str, ...]
+
+
+class EntrySharesInfo(Schema):
+    """Entries that a book shares with its series, and whether that was done or only looked at."""
+
+    entries: tuple[EntryShareInfo, ...]
+    applied: bool
+
+
+def describe_shares(shares: Iterable[EntryShare], applied: bool, language: str = ENGLISH) -> EntrySharesInfo:
+    """Describe entries that a book shares with its series."""
+    return EntrySharesInfo(
+        entries=tuple(
+            EntryShareInfo(
+                id=one.shared.id,
+                name=one.shared.name,
+                series=one.series,
+                moved=tuple(part.render(language) for part in one.moved),
+                kept=tuple(part.render(language) for part in one.kept),
+                remarks=tuple(part.render(language) for part in one.remarks),
+                reveals=one.reveals,
+            )
+            for one in shares
+        ),
+        applied=applied,
+    )
 
 
 def describe_rename(
