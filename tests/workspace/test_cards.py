@@ -360,6 +360,23 @@ def test_macros_that_mean_nothing_stay_and_are_named_in_one_warning(pier: Projec
     assert "banned" in result.warnings[0]
 
 
+def test_the_lorebook_of_a_card_is_told_where_its_character_takes_part_and_names_it(
+    pier: ProjectHandle, tmp_path: Path
+) -> None:
+    book = {"entries": [{"keys": ["{{char}}", "grave"], "content": "{{char}}'s crypt.", "enabled": True}]}
+    import_card(pier, tmp_path)
+    import_card(pier, tmp_path, name="Nox", nickname="", character_book=book)
+    for title, people in (("Without", ("Ann", "Mara")), ("Group", ("Ann", "Mara", "Nox"))):
+        pier.conversations.start(people, title=title)
+        pier.conversations.record(title, "Nox lies in a grave, Mara.", speaker="Ann")
+    assert "crypt" not in ask(pier, "Mara", "Without").prompt
+    result = pier.inspect(pier.request(recipe="chat", skill_id="", conversation_id="Without", speaker_id="Mara"))
+    (verdict,) = (one for one in result.trace if one.title == "Nox")
+    assert "does not take part" in str(verdict.detail)
+    assert "Nox's crypt." in ask(pier, "Mara", "Group").prompt
+    assert "Nox's crypt." in ask(pier, "Nox", "Group").prompt
+
+
 def test_a_lorebook_entry_names_the_player_and_not_an_id(pier: ProjectHandle, tmp_path: Path) -> None:
     import_card(pier, tmp_path)
     pier.conversations.start(("Ann", "Mara"), title="Talk")

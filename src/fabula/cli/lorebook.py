@@ -148,7 +148,7 @@ def try_text(
     if as_json:
         print_json(describe_trial(trial, current_language()))
         return
-    for activation in trial.activations:
+    for activation in filter(lambda one: one.verdicts, trial.activations):
         _show_verdicts(describe_activation(activation, current_language()), trial.book_names)
         say(
             "  {used} of {budget} tokens, {rules} rules",
@@ -312,7 +312,9 @@ def remove(project: PROJECT, book: BOOK, store: STORE = None) -> None:
 def _describe_keys(entry: LoreEntry) -> object:
     if entry.disable:
         return message("off")
-    return message("always") if entry.constant else tuple(entry.key or ()) or message("no key")
+    from fabula.lorebook.wildcards import show_key
+
+    return message("always") if entry.constant else tuple(map(show_key, entry.key or ())) or message("no key")
 
 
 def _describe_names(one: LorebookInfo) -> str:

@@ -25,6 +25,7 @@ from fabula.lorebook.model import (
 )
 from fabula.lorebook.scan_order import ScanEntry
 from fabula.lorebook.timed_effects import RunningEffects
+from fabula.lorebook.wildcards import show_key
 from fabula.text.js_regex import JS_WHITESPACE
 
 MAX_SCAN_DEPTH = 1000  # messages that a scan reads
@@ -178,11 +179,11 @@ class EntryChecker:
         if found is None:
             return False, LorebookReason.NOT_MENTIONED, ""
         if not fields.selective or not fields.keysecondary:
-            return True, LorebookReason.KEY, found
+            return True, LorebookReason.KEY, show_key(found)
         secondary = [self._matches(key, entry, text) for key in fields.keysecondary]
         outcomes = (any(secondary), not all(secondary), not any(secondary), all(secondary))
         passed = dict(enumerate(outcomes)).get(fields.selective_logic or AND_ANY, False)
-        return passed, LorebookReason.KEY if passed else LorebookReason.SECONDARY, found
+        return passed, LorebookReason.KEY if passed else LorebookReason.SECONDARY, show_key(found)
 
     def _matches(self, key: str, entry: ScanEntry, text: ScanText) -> bool:
         self.work += 1

@@ -18,6 +18,7 @@ from msgspec import Struct
 from fabula.core.messages import message
 from fabula.lorebook.model import BookSource, EntryRef, LorebookSettings, LoreEntry, ParsedLorebook, ScanContext
 from fabula.lorebook.parsing import invalid_lorebook
+from fabula.lorebook.wildcards import show_key
 from fabula.text.macros import fill_in_names
 
 INSERTION_SORT_LIMIT = 64  # JavaScript sorts shorter lists by insertion
@@ -39,7 +40,7 @@ class ScanEntry(Struct, frozen=True):
 
 def make_title(ref: EntryRef, entry: LoreEntry) -> str:
     """Return the title of an entry: its comment, else its first key, else its number."""
-    return entry.comment or next(iter(entry.key or ()), "") or f"#{ref.uid}"
+    return entry.comment or show_key(next(iter(entry.key or ()), "")) or f"#{ref.uid}"
 
 
 def list_entries(books: Sequence[ParsedLorebook], settings: LorebookSettings, context: ScanContext) -> list[ScanEntry]:

@@ -73,6 +73,7 @@ class ScanRequest(Struct, frozen=True):
     seed: tuple[str, ...]
     timed_effects: bytes = b""  # encoded, from the previous request
     include_names: bool = True  # whether keys are matched in the names of speakers
+    absent_cards: frozenset[str] = frozenset()  # ids of books that are left out
     hidden: frozenset[EntryRef] = frozenset()  # entries that the gate would stop; they are left out of the scan
 
 
@@ -101,6 +102,10 @@ class Lorebooks:
         cards = [book.card_character for book in self.books.values() if book.card_character is not None]
         matching = [card for card in cards if card.name.casefold() == name.casefold()] if name else cards
         return matching[0] if len(matching) == 1 else CardCharacter(name=name)
+
+    def list_entries(self, book_ids: Set[str]) -> list[EntryRef]:
+        """Return the entries of some books."""
+        return [ref for ref in self.entries if ref.book in book_ids] if book_ids else []
 
     def find_hidden(self, vantage: Vantage, timeline: Timeline) -> dict[EntryRef, Reason]:
         """Return the entries that the gate would stop, with the reason; they must not activate other entries either."""
@@ -162,6 +167,10 @@ class Lorebooks:
         results = []
         for number, ((rules, settings), books) in enumerate(self._groups.items()):
             index = self._get_index(number, books, settings, request.context)
+            if request.absent_cards:
+                books = [book for book in books if book.name not in request.absent_cards]
+                if not books:
+                    continue
             if request.hidden:
                 books = [_remove_entries(book, request.hidden) for book in books]
             if not request.include_names:
@@ -240,12 +249,32 @@ def parse_active_lorebook(book: Lorebook, parse: ParseLorebook) -> ActiveLoreboo
         contents = parse(book)
     except FabulaError as error:
         contents, problem = LorebookContents(ParsedLorebook(book.id, ()), LorebookSettings()), error.message
+    character = contents.card_character
     return ActiveLorebook(
         id=book.id,
         name=book.name,
         rules=book.rules,
-        parsed=contents.book,
+        parsed=contents.book if character is None else _name_character(contents.book, character.name),
         settings=contents.settings,
-        card_character=contents.card_character,
+        card_character=character,
         problem=problem,
     )
+
+
+def _name_character(book: ParsedLorebook, name: str) -> ParsedLorebook:
+    """Fill in the name of the character whose book it is, because others may speak where it is read."""
+
+    def fill_in(entry: LoreEntry) -> LoreEntry:
+        texts = (entry.content or "", *(entry.key or ()), *(entry.keysecondary or ()))
+        if not any(map(has_macros, texts)):
+            return entry
+        content, *keys = (fill_in_names(text, "", name) for text in texts)
+        count = len(entry.key or ())
+        return msgspec.structs.replace(
+            entry,
+            content=content if entry.content else entry.content,
+            key=entry.key and tuple(keys[:count]),
+            keysecondary=entry.keysecondary and tuple(keys[count:]),
+        )
+
+    return msgspec.structs.replace(book, entries=tuple(map(fill_in, book.entries)))

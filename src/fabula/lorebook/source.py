@@ -44,6 +44,7 @@ class ConversationExcerpt(NamedTuple):
     messages: tuple[ScanMessage, ...] = ()
     earlier_count: int = 0
     user_name: str = ""
+    absent_cards: frozenset[str] = frozenset()  # ids of books that belong to cards of characters who do not take part
 
 
 LoadExcerpt = Callable[[SourceRequest, View, int], ConversationExcerpt]  # at most so many messages
@@ -110,6 +111,9 @@ class LorebookSource:
             )
             yield replace(hidden, cause=explain_hidden(books, ref, reason, source_request.vantage, view.timeline))
         request = self._make_scan_request(books, source_request, view)
+        absent = message("its character does not take part in this conversation")
+        for ref in books.list_entries(request.absent_cards):
+            yield _make_verdict(make_source(ref), make_title(ref, books.entries[ref]), Reason.BOOK_RULES, absent)
         for activation in books.scan(request, source_request.tokenizer):
             retained = set(_find_retained(activation, source_request))
             for verdict in activation.verdicts:
@@ -153,6 +157,7 @@ class LorebookSource:
             seed=(request.project_id, request.conversation_id if is_chat else request.document_id),
             timed_effects=source_request.source_state.get(self.name, b""),
             include_names=is_chat,
+            absent_cards=excerpt.absent_cards,
             hidden=frozenset(books.find_hidden(source_request.vantage, view.timeline)),
         )
 

@@ -18,7 +18,7 @@ from fabula.context.recipes import NOVEL
 from fabula.context.request import SourceRequest
 from fabula.conversation.documents import is_writers_own
 from fabula.conversation.model import Conversations
-from fabula.conversation.participants import Participants
+from fabula.conversation.participants import Participants, strip_revision
 from fabula.conversation.personas import PERSONA_SOURCE
 from fabula.conversation.recaps.snapshot import RecapSnapshot
 from fabula.conversation.recaps.source import RECAP_SOURCE, RecapOptions, knows_other_conversations
@@ -113,4 +113,17 @@ def _read_conversation(source_request: SourceRequest, view: View, limit: int) ->
         tuple([ScanMessage(name_of(message.speaker), message.content) for message in latest]),
         earlier,
         request.macros.user or name_of(user),
+        _find_absent_cards(source_request, view),
     )
+
+
+def _find_absent_cards(source_request: SourceRequest, view: View) -> frozenset[str]:
+    """Return the lorebooks of cards whose characters do not take part in a conversation (inj-8)."""
+    people, conversations, request = view.snapshot(Participants), view.snapshot(Conversations), source_request.request
+    attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
+    if people is None or attendance is None or not attendance.ranges:
+        return frozenset()
+    here = attendance.present | {strip_revision(request.speaker_id)}
+    cards = {one.card: False for one in people.by_id.values() if one.card}
+    cards |= {one.card: True for ident, one in people.by_id.items() if one.card and ident in here}
+    return frozenset(card for card, is_here in cards.items() if not is_here)

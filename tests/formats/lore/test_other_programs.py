@@ -16,6 +16,7 @@ from fabula.formats.lore.files import read_lorebook
 from fabula.formats.lore.other_programs import AGNAI, NOVELAI, RISU
 from fabula.lorebook.edits import Lorebook
 from fabula.lorebook.model import LorebookContents
+from fabula.lorebook.wildcards import convert_wildcards, show_key
 from tests.formats.lore.samples import EXTRAS, is_same_json, round_trip
 from tests.formats.lore.shapes import SHAPES
 from tests.lorebook.books import make_messages, scan_books
@@ -117,6 +118,11 @@ def test_agnai_wildcards_match_whole_words() -> None:
     assert found("an ebook") == ()
     assert any("priority" in str(warning) for warning in book.warnings)
     assert read(agnai({**AGNAI_ROW, "keywords": ["*"]})).book.entries[0].constant
+
+
+@given(st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S")), min_size=1))
+def test_a_key_with_wildcards_is_shown_as_it_was_written(key: str) -> None:
+    assert show_key(convert_wildcards(key)) == key
 
 
 def test_another_format_becomes_world_info_only_when_asked_and_says_what_it_costs() -> None:

@@ -7,7 +7,6 @@ written for other rules, so they get our own rule set.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,6 +31,7 @@ from fabula.formats.lore.field_maps import (
 )
 from fabula.lorebook.edits import RuleSet
 from fabula.lorebook.model import LorebookSettings, LoreEntry, Number
+from fabula.lorebook.wildcards import convert_wildcards
 
 
 def _has_rows(raw: JsonObject, path: str, *fields: str) -> bool:
@@ -165,15 +165,7 @@ def _complete_agnai_entry(book: JsonObject, row: JsonObject, entry: dict[str, An
     keys = entry.get("key", ())
     if "*" in keys:
         entry["constant"] = True
-    entry["key"] = tuple(_convert_wildcards(key) for key in keys if key != "*")
-
-
-def _convert_wildcards(key: str) -> str:
-    if "*" not in key and "?" not in key:
-        return key
-    wildcards = {"*": r"[\p{L}\p{N}_]*", "?": r"[\p{L}\p{N}_]"}
-    body = "".join(wildcards.get(char) or re.sub(r"([\\/.+^$|(){}\[\]])", r"\\\1", char) for char in key)
-    return f"/(?:^|[^\\p{{L}}\\p{{N}}_]){body}(?:$|[^\\p{{L}}\\p{{N}}_])/iu"
+    entry["key"] = tuple(convert_wildcards(key) for key in keys if key != "*")
 
 
 class _AgnaiSettings(Struct, frozen=True, rename="camel"):
