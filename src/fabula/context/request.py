@@ -76,6 +76,7 @@ class Request(Struct, frozen=True, kw_only=True):
     selection: tuple[int, int] | None = None
     conversation_id: str = ""  # empty: what was asked for in the document before, if a writer asks
     with_history: bool = True  # whether the prompt shows the conversation
+    with_text: bool = True  # whether the prompt shows the text around the cursor, not only what is known there
     mode: str = ""  # of the conversation; conditions of a preset may depend on it
     speaker_id: str = ""  # the participant who speaks next
     speaker_name: str = ""
