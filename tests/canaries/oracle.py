@@ -135,7 +135,8 @@ class Scene(Struct, frozen=True, kw_only=True):
 
     @property
     def sources(self) -> set[str]:
-        return _SOURCES[self.recipe or SKILLS[self.skill][1]]
+        told = _SOURCES[self.recipe or SKILLS[self.skill][1]]
+        return told - {"memory", "episodes"} if self.speaker else told  # how the writer writes is for writers
 
     def working_memory(self) -> WorkingMemory:
         """The words just typed elsewhere."""

@@ -338,11 +338,31 @@ def test_a_branch_that_is_appended_names_its_parent_and_is_read_as_a_branch(
     party.conversations.record("Breakfast", "Good night.", speaker="opus", after="m1")
     party.conversations.correct("Breakfast", "m1", "早")
     report = party.chat_files.export_file("Breakfast", folder, append=True)
-    assert any("corrected since" in str(one) for one in report.warnings)
+    (notice,) = (str(one) for one in report.warnings if "corrected since" in str(one))
+    assert notice.endswith("--overwrite")
     assert decode((folder / "messages.jsonl").read_bytes())[-1]["parent_id"] == "m1"
     party.conversations.delete("Breakfast")
     (imported,) = party.chat_files.import_files(folder).conversations
     assert read_texts(party, imported.id) == ["早上好", "Good night."]
+
+
+def test_a_corrected_line_is_never_written_a_second_time(party: ProjectHandle, tmp_path: Path) -> None:
+    party.conversations.start(("Ann", "Mara"), title="Pier")
+    first = party.conversations.record("Pier", "Who lit the lamp?", speaker="Ann")
+    file = tmp_path / "pier.jsonl"
+    for path in (tmp_path / "sessions", file):
+        party.chat_files.export_file("Pier", path)
+    party.conversations.correct("Pier", first.id, "Who put out the lamp?")
+    party.conversations.record("Pier", "Me.", speaker="Mara")
+    report = party.chat_files.export_file("Pier", tmp_path / "sessions", append=True)
+    (lines,) = (decode(one.read_bytes()) for one in (tmp_path / "sessions").rglob("messages.jsonl"))
+    assert (report.messages, [one["content"] for one in lines]) == (1, ["Who lit the lamp?", "Me."])
+    before = file.read_bytes()
+    with pytest.raises(FabulaError, match="corrected") as refused:
+        party.chat_files.export_file("Pier", file, append=True)
+    assert (refused.value.code, file.read_bytes()) == (Code.EXPORT_REFUSED, before)
+    party.chat_files.export_file("Pier", file, overwrite=True)
+    assert "Who put out the lamp?" in file.read_text("utf-8")
 
 
 def test_a_session_of_another_conversation_is_not_appended_to(party: ProjectHandle, tmp_path: Path) -> None:

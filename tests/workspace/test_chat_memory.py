@@ -7,6 +7,8 @@ from itertools import count
 
 import pytest
 
+from fabula.codex import Entry
+from fabula.codex import edits as codex
 from fabula.context.result import Result
 from fabula.context.trace import Reason
 from fabula.conversation.model import Message
@@ -14,7 +16,7 @@ from fabula.conversation.recaps.model import RecapInput, RecapRules
 from fabula.conversation.recaps.schedule import load_schedule
 from fabula.conversation.recaps.update import refresh_recaps
 from fabula.core.errors import Code, FabulaError
-from fabula.manuscript import projects
+from fabula.manuscript import documents, projects
 from fabula.settings.edits import set_value
 from fabula.store.save.loading import load_save
 from fabula.store.store import Store
@@ -401,3 +403,66 @@ def test_where_everybody_has_left_search_tells_no_biography(party: ProjectHandle
         party.conversations.leave(TALK, name)
     for recipe in ("chat", "character-chat"):
         assert "Coralword" not in prompt_of(ask(party, "Mara", "What of the barometer?", recipe))
+
+
+def test_a_chat_that_names_no_document_shows_no_text_of_the_manuscript(party: ProjectHandle) -> None:
+    assert party.store is not None
+    with party.store.write(project=P) as tx:
+        documents.add(tx, "One", document_id="one", text="The tide went out over the amberstones.")
+        documents.add(tx, "Two", document_id="two", text="The Kestrel came in, and the coralbell rang.")
+        for name in ("Kestrel", "Mara"):
+            codex.put(tx, Entry(id=name.lower(), type="lore", name=name, description=f"Entry of {name}."))
+    say(party, "Ann", "Hello, Mara.")
+
+    def tell(document: str | None, recipe: str = "chat", **fields: str) -> str:
+        request = party.request(conversation_id=TALK, recipe=recipe, document_id=document, **fields)  # type: ignore[arg-type]
+        return party.inspect(request).prompt
+
+    for recipe in ("chat", "character-chat"):
+        without = tell(None, recipe, speaker_id="Mara", additional_input="Nice day.")
+        assert "coralbell" not in without
+        assert "Entry of Kestrel" not in without  # a name in a text that is not shown brings nothing
+        assert "Entry of Mara" in without
+        assert "The tide went out" in without  # the story so far is known
+        assert "coralbell" in tell("two", recipe, speaker_id="Mara")
+    found = party.request(
+        conversation_id=TALK, recipe="chat", speaker_id="Mara", additional_input="Who heard the coralbell?"
+    )
+    assert "coralbell rang" in party.inspect(found).prompt  # a passage that search finds
+    assert "coralbell" in party.inspect(party.request(skill_id="continue")).prompt
+
+
+def test_what_a_writer_prefers_is_told_to_writers_and_agents_and_to_no_character(party: ProjectHandle) -> None:
+    party.memory.remember("Avoid exclamation marks.")
+    party.participants.add("Unit", namespace="agent", persona="A careful reviewer.")
+    party.conversations.join(TALK, "Unit")
+    say(party, "Ann", "Hello.")
+    assert "exclamation" in prompt_of(ask(party, "Unit"))
+    told = ask(party, "Mara")
+    assert "exclamation" not in prompt_of(told)
+    (verdict,) = (one for one in told.trace if one.source.startswith("memory:"))
+    assert "a character speaks here" in str(verdict.detail)
+    assert "exclamation" in party.inspect(party.request(skill_id="continue")).prompt
+
+
+def test_the_synopsis_of_a_chapter_that_one_character_knows_reaches_nobody_else(party: ProjectHandle) -> None:
+    assert party.store is not None
+    with party.store.write(project=P) as tx:
+        for number in range(1, 14):  # so many that the first ones are rolled up
+            known_to = ["persona:Mara"] if number in (2, 12) else None
+            text = f"Nobody saw word{number:02} by the well that night, and nobody ever asked."
+            documents.add(tx, f"Chapter {number}", document_id=f"c{number}", text=text, known_to=known_to)
+    party.synopses.make()
+    say(party, "Ann", "Hello.")
+
+    def list_words(**fields: str) -> set[str]:
+        request = party.request(document_id="c13", additional_input="Who was by the well?", **fields)  # type: ignore[arg-type]
+        prompt = party.inspect(request).prompt
+        return {word for word in ("word02", "word12", "word11") if word in prompt}
+
+    chat = {"conversation_id": TALK, "recipe": "chat"}
+    assert list_words(speaker_id="Mara", **chat) >= {"word11", "word12"}
+    assert list_words(speaker_id="Bo", **chat) == {"word11"}
+    assert list_words(**chat) == {"word11"}
+    assert list_words(skill_id="continue") == {"word11"}
+    assert list_words(skill_id="continue", character="Mara") >= {"word11", "word12"}

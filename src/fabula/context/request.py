@@ -92,6 +92,7 @@ class Request(Struct, frozen=True, kw_only=True):
     In a conversation:
         conversation_id: the conversation; empty is what was asked for in the document before, if a writer asks.
         with_history: whether the prompt shows the conversation.
+        with_text: whether the prompt shows the text around the cursor, not only what is known there.
         mode: the mode of the conversation; conditions of a preset may depend on it.
         speaker_id, speaker_name: the participant who speaks next.
         speaker_note: what a mode tells who speaks next, and nobody else.
@@ -116,6 +117,7 @@ class Request(Struct, frozen=True, kw_only=True):
     selection: tuple[int, int] | None = None
     conversation_id: str = ""
     with_history: bool = True
+    with_text: bool = True
     mode: str = ""
     speaker_id: str = ""
     speaker_name: str = ""

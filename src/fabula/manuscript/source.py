@@ -27,7 +27,7 @@ MAX_WORD = 39  # characters; a longer word may be cut
 def offer_editor_text(source_request: SourceRequest, view: View) -> Iterator[Fragment]:
     """Offer the scene, the text before and after the cursor, the selection and the beats."""
     request = source_request.request
-    if not request.document_id:
+    if not request.document_id or not request.with_text:
         return
     document = _find_document(source_request, view)
     text, cursor, title = document.text, request.cursor, document.title

@@ -17,7 +17,7 @@ from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import message
 from fabula.core.view import View
-from fabula.memory.model import RELEVANCE_LEVELS, Memory, omit_fragment
+from fabula.memory.model import NOT_FOR_CHARACTERS, RELEVANCE_LEVELS, Memory, is_told_memory, omit_fragment
 from fabula.text.automaton import Automaton
 from fabula.text.terms import split_terms
 
@@ -44,7 +44,7 @@ class EpisodeSource:
     def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
         """Offer the relevant episodes and the working notes."""
         memory = view.snapshot(Memory)
-        if memory is None:
+        if memory is None or not is_told_memory(source_request.request):
             return ()
         if not memory.episode_fragments:
             return memory.working_fragments
@@ -56,6 +56,9 @@ class EpisodeSource:
         memory = view.snapshot(Memory)
         if memory is None:
             return ()
+        if not is_told_memory(source_request.request):
+            offered = [levels[0] for levels in memory.episode_fragments]
+            return [omit_fragment(one, Reason.NOT_CHOSEN, NOT_FOR_CHARACTERS) for one in offered]
         chosen = self._choose(memory, source_request, view) if memory.episode_fragments else []
         indexes = {index for index, _ in chosen}
         omitted = [levels[0] for index, levels in enumerate(memory.episode_fragments) if index not in indexes]

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
+from fabula.context.request import Request
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part, Visibility
@@ -24,6 +25,7 @@ from fabula.memory.deduplicate import MeaningIndex
 from fabula.memory.style_metrics import get_dialogue_share
 from fabula.text.truncation import shorten_to_line
 
+NOT_FOR_CHARACTERS = message("it says how you write, and a character speaks here")
 MAX_MEMORIES = 1_000  # of one project or user
 MAX_TEXT = 20_000  # characters of one memory, wherever it comes from
 MAX_STYLE_SAMPLES = 3  # in one prompt
@@ -254,6 +256,14 @@ def _find_opposite(
 def refuse(sentence: Sentence) -> FabulaError:
     """Return the error for a request about memories that makes no sense."""
     return FabulaError(Code.REQUEST_INVALID, message("{sentence} Nothing was changed.", sentence=sentence))
+
+
+def is_told_memory(request: Request) -> bool:
+    """Return whether a prompt is told how the writer writes: to a character who speaks, in its own words, it is not.
+
+    An agent works for the writer, and is told.
+    """
+    return not request.speaker_id or request.speaker_id.startswith("agent:")
 
 
 def omit_fragment(fragment: Fragment, reason: Reason, detail: str | Sentence) -> Verdict:

@@ -16,7 +16,7 @@ from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import message
 from fabula.core.view import View
 from fabula.memory.deduplicate import MeaningIndex
-from fabula.memory.model import Memory, SceneType, omit_fragment
+from fabula.memory.model import NOT_FOR_CHARACTERS, Memory, SceneType, is_told_memory, omit_fragment
 from fabula.memory.style_metrics import MIN_DIALOGUE_SHARE, get_dialogue_share
 
 FragmentGroup = tuple[Fragment, ...]
@@ -41,7 +41,7 @@ class MemorySource:
     def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
         """Offer the preferences and samples for this type of scene."""
         memory = view.snapshot(Memory)
-        if memory is None:
+        if memory is None or not is_told_memory(source_request.request):
             return ()
         offered = memory.settings_fragments[get_scene_type(memory, source_request)]
         return self._remove_duplicates(offered, view)[0]
@@ -52,6 +52,8 @@ class MemorySource:
         if memory is None:
             return ()
         offered = memory.settings_fragments[get_scene_type(memory, source_request)]
+        if not is_told_memory(source_request.request):
+            return [omit_fragment(one, Reason.NOT_CHOSEN, NOT_FOR_CHARACTERS) for one in offered]
         shown = {fragment.source for fragment in offered}
         return [
             *(verdict for verdict in memory.omitted if verdict.layer is Layer.SETTINGS),

@@ -355,8 +355,8 @@ def _select_new(path: Path, present: Sequence[JsonObject], rows: list[JsonObject
         raise FabulaError(
             Code.EXPORT_REFUSED,
             message(
-                "{path} does not hold the beginning of this conversation. It was not changed. "
-                "Name another file, or write all of it anew: --overwrite",
+                "{path} does not hold the beginning of this conversation as it is now; maybe a message was corrected "
+                "since. It was not changed. Name another file, or write all of it anew: --overwrite",
                 path=path,
             ),
         )

@@ -31,7 +31,7 @@ from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
 from fabula.search.embeddings.choice import EmbeddingChoice
 from fabula.search.find import FoundPassage
 from fabula.skills.files import Skills, load_built_in
-from fabula.skills.source import choose_skill
+from fabula.skills.source import CHAT_RECIPES, choose_skill
 from fabula.workspace.arguments import PositiveInt, check_verbs
 from fabula.workspace.continuity import ContinuityKeys, ContinuityStore, continuity_keys
 from fabula.workspace.grants import check_request, check_search, check_unlimited, check_vantage, has_limits
@@ -47,6 +47,7 @@ from fabula.workspace.names import (
 from fabula.workspace.requests import (
     complete_request,
     find_document_conversation,
+    find_recipe,
     has_known_ids,
     has_known_people,
     list_path,
@@ -93,6 +94,9 @@ class SaveResult(Struct, frozen=True):
     rows: int
     series: str = ""  # the title
     shared_entries: int = 0
+
+
+_PLACES = ("cursor", "selection", "unsaved_text")  # fields that name a place in a text
 
 
 class RequestFields(TypedDict, total=False):
@@ -210,8 +214,11 @@ class ProjectHandle:
     def request(
         self, *, document_id: str | None = None, perspective: str | None = None, **fields: Unpack[RequestFields]
     ) -> Request:
-        """Make a request of this project; by default at the end of its last document, with its own preset."""
-        view = self.view
+        """Make a request of this project; by default at the end of its last document, with its own preset.
+
+        A chat that names no document and no place in it knows the story so far, and does not show its text.
+        """
+        view, is_placed = self.view, document_id is not None or any(fields.get(name) is not None for name in _PLACES)
         if document_id is None:
             check_unlimited(self.principal)
             documents = (view.snapshot(Manuscript) or Manuscript()).documents
@@ -229,6 +236,8 @@ class ProjectHandle:
             **{**given, **lists},
         )
         request = validate_request(request)
+        if not is_placed and find_recipe(request, view) in CHAT_RECIPES:
+            request = replace(request, with_text=False)
         if request.perspective is Perspective.READER and request.character:
             raise FabulaError(
                 Code.REQUEST_INVALID,
@@ -284,7 +293,8 @@ class ProjectHandle:
         from fabula.workspace.cursor import read_cursor
 
         document = (self.view.snapshot(Manuscript) or Manuscript()).by_id.get(request.document_id)
-        return replace(request, cursor=read_cursor(place, document.text if document is not None else ""))
+        cursor = read_cursor(place, document.text if document is not None else "")
+        return replace(request, cursor=cursor, with_text=True)
 
     def read_request(self, data: bytes, uploads: Mapping[str, str] | None = None) -> Request:
         """Read a request from JSON, where cursors count UTF-16 units; the principal is this handle's.

@@ -95,13 +95,18 @@ def _name_speaker(speaker: str, view: View) -> str:
     return entry.name if entry is not None else (view.snapshot(Participants) or Participants()).name_of(speaker)
 
 
+def find_recipe(request: Request, view: View) -> str:
+    """Return the name of the recipe of a request: its own, that of its skill, else the novel recipe."""
+    skill = (view.snapshot(Skills) or load_built_in()).skills.get(request.skill_id)
+    return request.recipe or (skill.recipe if skill is not None else NOVEL.name)
+
+
 def complete_request(request: Request, view: View) -> Request:
     """Fill in what a request leaves open: a skill has its recipe and its perspective, a conversation its mode."""
     skill = (view.snapshot(Skills) or load_built_in()).skills.get(request.skill_id)
     conversations = view.snapshot(Conversations)
     mark = conversations.states.get(request.conversation_id) if conversations is not None else None
-    recipe = request.recipe or (skill.recipe if skill is not None else NOVEL.name)
-    perspective = request.perspective
+    recipe, perspective = find_recipe(request, view), request.perspective
     if skill is not None and not request.speaker_id:  # a character who speaks knows no more than it does elsewhere
         perspective = perspective or skill.perspective
     mode = request.mode or (mark.mode if mark is not None else "")

@@ -209,8 +209,10 @@ def _append_new(chat: StoredChat, folder: Path) -> tuple[int, tuple[Sentence, ..
     write_file(encode_json(meta, indent=2), folder / META_FILE, overwrite=True)
     outdated = plural(
         changed,
-        "{count} message was corrected since it was written, and stands in the file as it was.",
-        "{count} messages were corrected since they were written, and stand in the file as they were.",
+        "{count} message was corrected since it was written, and stands in the file as it was. "
+        "To write all anew: --overwrite",
+        "{count} messages were corrected since they were written, and stand in the file as they were. "
+        "To write all anew: --overwrite",
     )
     return len(new), (*notices, outdated) if changed else notices
 
