@@ -261,10 +261,10 @@ def _order_passages(
         for number in index.find_neighbours(hit.passage_number):
             if mask[number] and number not in rank:
                 neighbours.add(number)
-                rank[number] = scores[number] = NEIGHBOUR_SCORE * hit.score
+                rank[number] = NEIGHBOUR_SCORE * hit.score
     place = {number: at for at, number in enumerate(previous)}  # of equal ones, the latest included is dropped first
     ordered = sorted(rank, key=lambda number: (-rank[number], place.get(number, len(place)), number))
-    selected = [SearchHit(number, scores.get(number, 0.0)) for number in ordered]
+    selected = [SearchHit(number, rank[number]) for number in ordered]
     selected = drop_near_duplicates(index, selected) if previous else selected
     return [(hit.passage_number, hit.score, hit.passage_number in neighbours) for hit in selected]
 
