@@ -265,6 +265,7 @@ def measure(folder: Path, *, messages: int = MESSAGES, kills: int = KILLS, seed:
                 time.sleep(random.random() * 0.1)
                 process.kill()
                 killed += 1
+                print(f"{len(log.stored)} messages, {killed} kills, {100 * server.reuse:.2f} %", file=sys.stderr)
             for line in output:
                 log.add(line)
             output.close()

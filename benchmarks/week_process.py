@@ -1,5 +1,8 @@
 """The process of `benchmarks.week` that talks: it goes on from what is stored, and says what it has stored.
 
+A message takes a tenth of a second here and a minute in a week of 10,000. So recaps do not wait for a pause of ten
+seconds: they are written while the next message is on its way, as they would be in that week.
+
 python -m benchmarks.week_process FOLDER MESSAGES SEED
 """
 
@@ -12,6 +15,7 @@ from pathlib import Path
 
 from benchmarks.week import AWAY, CHARACTERS, PLAYER, PLAYER_WORD, plan_message
 from fabula.conversation.tables import conversations, messages, recaps, summaries
+from fabula.jobs.triggers import messages as triggers
 from fabula.manuscript import projects
 from fabula.store.store import Store
 from fabula.workspace.chat import ChatEvents, MessageStored, ReplyFailed, ReplyStored
@@ -98,6 +102,7 @@ async def say(project: ProjectHandle, ident: str, number: int, seed: int, model:
 
 def main() -> None:
     folder, wanted, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    triggers.PAUSE = triggers.MAX_DELAY = 0.0
     store = Store.open(folder / "store")
     with Workspace(store) as workspace:
         workspace.start_worker(threads=1)

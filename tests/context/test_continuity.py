@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from msgspec.structs import replace
@@ -307,13 +308,66 @@ def test_a_growing_conversation_pushes_nothing_out_before_its_window_steps() -> 
     assert before.retrieved
 
 
+def talk_on(turns: int, extra: Sequence[Fragment], before: Continuity = NO_CONTINUITY) -> Result:
+    """A chat with so many messages, and fragments beside it."""
+    said = [Message(id=str(number), role="user", content=f"Message {number}.") for number in range(turns)]
+    view = View(Project(id=PROJECT), snapshots={Conversations: Conversations(PROJECT, {"talk": said})})
+    request = Request(
+        project_id=PROJECT, conversation_id="talk", recipe="chat", additional_input="And now?", window=8192
+    )
+    return Engine(all_sources()).assemble(request, view, fragments=extra, continuity=before)
+
+
+def test_a_late_joiner_stays_behind_the_message_that_it_followed() -> None:
+    one, two, three = (chunk(f"Passage {word}.", 0.5, source=f"x:{word}") for word in ("one", "two", "three"))
+    first = talk_on(3, [one])
+    second = talk_on(4, [one, two], first.continuity)
+    third = talk_on(6, [one, two, three], second.continuity)
+    assert second.continuity.late_after == {"x:two": "history:3"}
+    assert third.continuity.late_after == {"x:two": "history:3", "x:three": "history:5"}
+    texts = ("Passage one.", "Message 3.", "Passage two.", "Message 4.", "Message 5.", "Passage three.", "And now?")
+    places = [third.prompt.index(text) for text in texts]
+    assert places == sorted(places)
+    until = second.prompt.index("Passage two.") + len("Passage two.")
+    assert third.prompt[:until] == second.prompt[:until]
+    check_result(third)
+
+
 def test_a_speaker_takes_over_a_selection_only_with_the_knowledge_that_it_followed_from() -> None:
     own = Continuity(document="talk", retrieved=("history:1",), source_state={"lorebook": b"own"})
-    other = Continuity(document="talk", retrieved=("history:2",), source_state={"lorebook": b"other"}, known_to=("bo",))
+    other = Continuity(
+        document="talk",
+        retrieved=("history:2",),
+        selection_count=1,
+        source_state={"lorebook": b"other"},
+        known_to=("bo",),
+    )
     assert share_selection(own, other, frozenset({"cleo"})) == own
     taken = share_selection(own, other, frozenset({"bo"}))
     assert (taken.retrieved, taken.source_state) == (("history:2",), {"lorebook": b"own"})
     assert share_selection(own, NO_CONTINUITY, frozenset({"bo"})) == own
+
+
+def test_a_speaker_keeps_the_own_selection_until_another_adds_to_it_or_is_made_anew() -> None:
+    bo = frozenset({"bo"})
+    own = Continuity(document="talk", history_start="m1", retrieved=("a", "b"), late=("c",), late_after={"c": "m7"})
+    longer = replace(own, retrieved=("a", "b", "d"), late=("c", "e"), late_after={"c": "m7", "e": "m9"})
+    assert share_selection(own, longer, bo).retrieved == ("a", "b", "d")
+    assert share_selection(longer, own, bo) == longer
+    for apart in (
+        replace(longer, retrieved=("a", "d")),
+        replace(longer, late=("e",)),
+        replace(longer, late_after={"c": "m8", "e": "m9"}),
+        replace(longer, history_start="m2"),
+    ):
+        assert share_selection(own, apart, bo) == own
+        assert share_selection(own, replace(apart, selection_count=1), bo).late == apart.late
+
+
+def test_what_only_another_speaker_knows_does_not_keep_two_selections_apart() -> None:
+    own = Continuity(document="talk", retrieved=("a", "whisper"), placed=("whisper",))
+    other = Continuity(document="talk", retrieved=("a", "secret", "b"), placed=("secret",))
+    assert share_selection(own, other, frozenset({"bo"})).retrieved == other.retrieved
 
 
 def test_what_followed_from_a_whisper_is_known_to_those_who_heard_it() -> None:

@@ -302,16 +302,28 @@ def test_a_speaker_finds_what_the_last_speaker_of_the_nearest_branch_left(projec
     commit(project, cleo, replace(VALUE, history_start="m3"))
     commit(project, BRANCH, replace(VALUE, history_start="m4"))  # nobody speaks
     with project.read(project=P) as reading:
-        assert edits.load_shared(reading, later) is None
-        found = edits.load_shared(reading, later, replace(bo, vantage="dov"))
+        assert edits.load_shared(reading, later, knowers=frozenset()) is None
+        found = edits.load_shared(reading, later, replace(bo, vantage="dov"), knowers=frozenset({"dov"}))
     assert found is not None
     assert found.history_start == "m3"
+
+
+def test_a_speaker_passes_over_a_selection_that_followed_from_a_whisper_to_others(project: Store) -> None:
+    bo = replace(BRANCH, vantage="bo", is_speaker=True)
+    later = replace(bo, branch="talk/later")
+    commit(project, bo, replace(VALUE, history_start="m2"))
+    commit(project, later, replace(VALUE, history_start="m3", known_to=("cleo",)))
+    found = {}
+    with project.read(project=P) as reading:
+        for name in ("cleo", "dov"):
+            found[name] = edits.load_shared(reading, later, bo, knowers=frozenset({name}))
+    assert [one.history_start for one in found.values() if one is not None] == ["m3", "m2"]
 
 
 def test_the_format_changes_with_the_fields() -> None:
     """When this fails, raise `FORMAT`: rows of the old fields must not be taken for rows of the new ones."""
     assert (edits.FORMAT, Continuity.__struct_fields__) == (
-        3,
+        4,
         (
             "prefix_hash",
             "document",
@@ -320,8 +332,11 @@ def test_the_format_changes_with_the_fields() -> None:
             "window_budget",
             "history_start",
             "retrieved",
+            "placed",
             "retrieved_tokens",
+            "selection_count",
             "late",
+            "late_after",
             "late_tokens_spent",
             "resend_tokens",
             "unused_requests",

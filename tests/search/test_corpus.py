@@ -59,6 +59,13 @@ def test_a_large_one_is_made_in_the_background_and_then_there() -> None:
     assert project_corpus.get_index() is project_corpus.get_index()
 
 
+def test_whoever_waits_gets_an_index_that_is_made_in_the_background() -> None:
+    project_corpus = Corpus("p", book(), immediate_characters=1000)
+    assert "dagger" in best(project_corpus.get_index(wait_seconds=60), "dagger")
+    again = Corpus("p", book(), previous=project_corpus, immediate_characters=1000)
+    assert "dagger" in best(again.get_index(wait_seconds=60), "dagger")
+
+
 def test_however_many_ask_it_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[int] = []
     real = SearchIndex.__init__

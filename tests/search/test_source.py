@@ -202,6 +202,20 @@ def test_while_the_index_is_being_made_the_prompt_comes_without_it_and_says_so()
     assert second.warnings == ()
 
 
+def test_a_prompt_that_held_passages_waits_for_the_index_after_a_restart() -> None:
+    fabula = story(chapter(1, marked("astrolabe")), chapter(2, filler(900)))
+    request = fabula.request(additional_input="Where is the astrolabe?")
+    first = Engine(all_sources()).assemble(request, fabula.view)
+    assert sources(first, "search:")
+    project_corpus = fabula.view.snapshot(Corpus)
+    assert project_corpus is not None
+    for before, expected in ((NO_CONTINUITY, []), (first.continuity, sources(first, "search:"))):
+        anew = Corpus(PROJECT, project_corpus.texts, immediate_characters=100)
+        view = View(fabula.view.project, fabula.view.timeline, {**fabula.view.snapshots, Corpus: anew})
+        again = Engine(all_sources()).assemble(request, view, continuity=before)
+        assert sources(again, "search:") == expected
+
+
 def test_a_moved_paragraph_that_the_window_shows_is_not_told_again() -> None:
     lost = "The astrolabe lay on the table, and the glass of it was broken in three places by the fall."
     fabula = story(chapter(1, f"{filler(300)}\n\n***\n\n{lost}\n\n***\n\n{filler(300)}"), chapter(2, filler(100)))

@@ -466,3 +466,28 @@ def test_the_synopsis_of_a_chapter_that_one_character_knows_reaches_nobody_else(
     assert list_words(**chat) == {"word11"}
     assert list_words(skill_id="continue") == {"word11"}
     assert list_words(skill_id="continue", character="Mara") >= {"word11", "word12"}
+
+
+def test_a_recap_waits_while_the_summaries_that_it_is_made_of_are_in_the_prompt(party: ProjectHandle) -> None:
+    def ask_and_answer(speaker: str) -> str:
+        request = party.request(
+            conversation_id=TALK, speaker_id=speaker, additional_input="What now?", recipe="chat", skill_id=""
+        )
+        result = party.assemble(request)
+        party.report_answer(result.assembly_id)
+        return result.prompt
+
+    def list_told(prompt: str) -> list[str]:
+        return [line.split()[4] for line in prompt.splitlines() if line.startswith("[Earlier in this")]
+
+    apart = RecapRules(max_chars=5000, rounds_per_recap=100)
+    add_rounds(party, 1, 40, LONG)
+    summarise(party, apart)
+    first = list_told(ask_and_answer("Mara"))
+    assert len(first) >= 2
+    summarise(party)  # recaps of these summaries
+    assert list_told(ask_and_answer("Mara")) == first
+    add_rounds(party, 41, 90, LONG)  # the window moves
+    later = list_told(ask_and_answer("Mara"))
+    assert later
+    assert set(later).isdisjoint(first)

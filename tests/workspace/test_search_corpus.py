@@ -113,6 +113,29 @@ def test_what_is_said_now_is_found_by_the_next_request(library: ProjectViews) ->
     assert told(last, "sundial", WILL)[0] == "fixed:f2"
 
 
+def test_of_a_conversation_that_goes_on_only_new_messages_are_read(
+    library: ProjectViews, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert told(library.view(P), "sextant", MARA)[0] == "history:m1"
+    read: list[str] = []
+
+    def refuse(reading: ReadTransaction, conversation_id: str, *rest: object) -> tuple[Message, ...]:
+        read.append(conversation_id)
+        return ()
+
+    monkeypatch.setattr("fabula.workspace.search_corpus.load_newest_messages", refuse)
+    with library.store.write(project=P) as tx:
+        said(tx, "m3", "The chronometer has stopped.")
+    after = library.view(P)
+    assert told(after, "chronometer", MARA)[0] == "history:m3"
+    assert told(after, "sextant", MARA)[0] == "history:m1"
+    assert not read
+    with library.store.write(project=P) as tx:
+        conversation.correct_message(tx, "m3", "The hourglass has stopped.")
+    told(library.view(P), "hourglass", MARA)
+    assert read == ["talk"]
+
+
 def test_a_conversation_that_is_gone_is_found_no_more(library: ProjectViews) -> None:
     told(library.view(P), "sextant", MARA)
     with library.store.write(project=P) as tx:

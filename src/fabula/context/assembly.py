@@ -205,7 +205,7 @@ class Assembly(Struct, kw_only=True):
         """
         measure = prepared.measure
         excluded = frozenset(name for name in self.request.exclude if name)
-        is_first_try = True
+        is_first_try, step_history = True, False
         while True:
             others = self._ask(self.sources.others, source_request, measure)
             groups = [*first.groups, *others.groups, prepared.attachments.described]
@@ -215,11 +215,10 @@ class Assembly(Struct, kw_only=True):
             candidates = sort_candidates(groups, gate, measure, excluded)
             limited = limit_injected(candidates, self.recipe.injected_characters, measure)
             limited += apply_limits(candidates, self.limits, measure, source_request.previously_included)
-            selected = self._fit(prepared, candidates, reselect=source_request.reselect)
+            selected = self._fit(prepared, candidates, reselect=source_request.reselect, step_history=step_history)
             selection, window = selected.selection, source_request.history_window
             first_shown = selection.history[0].fragment.source if selection.history else ""
-            is_full = selection.retrieved_crowded
-            must_reselect = not source_request.reselect and (selection.window_stepped or is_full)
+            must_reselect = not source_request.reselect and (selection.window_stepped or selection.retrieved_crowded)
             is_cut = len(selection.history) < len(candidates.history)
             if not must_reselect and not (is_first_try and is_cut and first_shown != window.first_shown):
                 own = dict.fromkeys(source_request.warnings)
@@ -231,7 +230,10 @@ class Assembly(Struct, kw_only=True):
                 source_request, history_window=replace(window, first_shown=first_shown), warnings=[]
             )
             if must_reselect:
-                included = self._previously_included(source_request.vantage, only_recent=is_full)
+                # All behind a layer that is selected anew is sent anew: a conversation that steps soon steps now.
+                step_history = selection.retrieved_crowded and selection.history_steps_soon
+                only_recent = selection.retrieved_crowded and not step_history
+                included = self._previously_included(source_request.vantage, only_recent=only_recent)
                 source_request = replace(source_request, reselect=True, previously_included=included)
 
     def finish(
@@ -362,18 +364,31 @@ class Assembly(Struct, kw_only=True):
             )
         ]
 
-    def _fit(self, prepared: _Prepared, candidates: Candidates, *, reselect: bool) -> _Selected:
+    def _fit(self, prepared: _Prepared, candidates: Candidates, *, reselect: bool, step_history: bool) -> _Selected:
         """Fit, order, place and render; again with fewer tokens where the counts did not add up."""
         request, recipe, budget, measure = self.request, self.recipe, prepared.budget, prepared.measure
         attachments = prepared.attachments
         late_joiners = recipe.late_joiners if request.late_joiners is None else request.late_joiners
         for _ in range(_MAX_FITS):
             selection = fit(
-                candidates, budget, measure, recipe, self.before, same_place=self.same_place, reselect=reselect
+                candidates,
+                budget,
+                measure,
+                recipe,
+                self.before,
+                same_place=self.same_place,
+                reselect=reselect,
+                step_history=step_history,
             )
-            order = order_retrieved(selection.retrieved, self.before, reselect=reselect, late_joiners=late_joiners)
-            selection.retrieved = order.main
-            placed = place(prepared.preset, candidates, selection, order.late, measure, prepared.identity)
+            order = order_retrieved(
+                selection.retrieved,
+                self.before,
+                selection.history,
+                reselect=reselect,
+                late_joiners=late_joiners,
+                last_kinds=recipe.last_kinds,
+            )
+            placed = place(prepared.preset, candidates, selection, order, measure, prepared.identity)
             rendered = render(placed.slots, recipe, measure, attachments.sent, attachments.tokens, request.added_tokens)
             excess = rendered.tokens - budget.total
             if excess <= 0:
@@ -400,9 +415,11 @@ class Assembly(Struct, kw_only=True):
         selection, order, rendered = selected.selection, selected.order, selected.rendered
         cut, window = selection.window_cut, selected.candidates.window
         shown = (cut.tokens if cut is not None else 0) + sum([piece.tokens for piece in selection.history])
+        # Late joiners are sent again with each request where a text before them grows, or no message is before them.
+        resent = [piece for piece in order.late if cut is not None or not order.late_after[piece.fragment.source]]
         late_tokens = 0
-        if order.late and not source_request.reselect:
-            late_tokens = self.before.late_tokens_spent + sum([piece.tokens for piece in order.late])
+        if resent and not source_request.reselect:
+            late_tokens = self.before.late_tokens_spent + sum([piece.tokens for piece in resent])
         state = collect_source_state(self.sources.others.stateful, source_request, self.view)
         if prepared.conditions is not None and prepared.conditions.active_since:
             state[_CONDITION_STATE] = msgspec.json.encode(prepared.conditions.active_since)
@@ -416,8 +433,11 @@ class Assembly(Struct, kw_only=True):
             window_budget=selection.window_budget,
             history_start=selection.history[0].fragment.source if selection.history else None,
             retrieved=tuple([piece.fragment.source for piece in order.main]),
-            late=tuple([piece.fragment.source for piece in order.late]),
+            placed=tuple([piece.fragment.source for piece in order.main if piece.fragment.placement is not None]),
             retrieved_tokens=rendered.tokens_of("retrieved"),
+            selection_count=self.before.selection_count + source_request.reselect,
+            late=tuple([piece.fragment.source for piece in order.late]),
+            late_after=order.late_after,
             late_tokens_spent=late_tokens,
             resend_tokens=shown,
             unused_requests=count_unused_requests(order, self.before),
@@ -426,7 +446,7 @@ class Assembly(Struct, kw_only=True):
             ),
             rules_left_out=selection.rules_left_out,
             source_state=state,
-            known_to=self._find_knowers(selection.history, order.main),
+            known_to=self._find_knowers(selection.history, order.main, order.late),
         )
 
     def _find_knowers(self, *groups: Iterable[MeasuredFragment]) -> tuple[str, ...] | None:

@@ -28,8 +28,11 @@ class Continuity(Struct, frozen=True, kw_only=True):
     window_budget: int = 0
     history_start: str | None = None
     retrieved: tuple[str, ...] = ()
+    placed: tuple[str, ...] = ()  # of these, what stands at a place of its own, such as what only the speaker knows
     retrieved_tokens: int = 0
+    selection_count: int = 0  # how often the retrieved layer was selected anew
     late: tuple[str, ...] = ()
+    late_after: dict[str, str] = {}  # by source: the message of the conversation that a late joiner follows
     late_tokens_spent: int = 0
     resend_tokens: int = 0
     unused_requests: dict[str, int] = {}  # by source: for how many requests it was not needed
@@ -64,13 +67,19 @@ def continue_from(before: Continuity, place: str, vantage: Vantage, timeline: Ti
     return Continuity(prefix_hash=before.prefix_hash)
 
 
+def is_selection_known(other: Continuity, knowers: frozenset[str]) -> bool:
+    """Return whether somebody with these ids knows all that a selection followed from."""
+    return other.known_to is None or not knowers.isdisjoint(other.known_to)
+
+
 def share_selection(own: Continuity, other: Continuity, knowers: frozenset[str]) -> Continuity:
     """Return what a speaker continues from, after another one spoke in the same conversation.
 
     The selection of the other's prompt is taken over, so that what both know is the same text in both prompts. A
-    speaker who does not know all that it followed from keeps the own one.
+    speaker who does not know all that it followed from keeps the own one. So does a speaker whose own prompt it would
+    break: two selections that were made apart come together when one of them is made anew.
     """
-    if other.is_empty or (other.known_to is not None and knowers.isdisjoint(other.known_to)):
+    if other.is_empty or not is_selection_known(other, knowers) or not _goes_on(own, other):
         return own
     return replace(
         other,
@@ -79,6 +88,26 @@ def share_selection(own: Continuity, other: Continuity, knowers: frozenset[str])
         rules_left_out=own.rules_left_out,
         source_state=own.source_state,
     )
+
+
+def _goes_on(own: Continuity, other: Continuity) -> bool:
+    """Whether a selection was made after the own one, or only adds to it."""
+    if own.is_empty or other.selection_count != own.selection_count:
+        return other.selection_count >= own.selection_count
+    return (
+        own.history_start == other.history_start
+        and _begins_with(_list_common(other), _list_common(own))
+        and _begins_with(list(other.late), list(own.late))
+        and own.late_after.items() <= other.late_after.items()
+    )
+
+
+def _list_common(one: Continuity) -> list[str]:
+    return [source for source in one.retrieved if source not in one.placed]
+
+
+def _begins_with(longer: list[str], shorter: list[str]) -> bool:
+    return longer[: len(shorter)] == shorter
 
 
 NO_CONTINUITY = Continuity()

@@ -1,15 +1,17 @@
 """Order inside the retrieved layer: kept fragments keep their place (pre-3), late joiners follow the text (ctx-1).
 
 Fragments of the last prompt keep their position. New ones are added at the end of the layer or,
-with late joiners (ctx-1), in a small block behind the text window, so that the cached prefix
-before it stays valid. Once that block has cost as many tokens as resending the window would, it
-joins the layer. When a window steps or the chapter changes, the layer is selected anew: kinds that
-seldom change come first, in the order of the last prompt; then kinds that often change.
+with late joiners (ctx-1), in a small block behind what the prompt shows already, so that the cached prefix
+before it stays valid. In a conversation that block stays behind the message that was the newest then, and is
+sent anew no more than that message is. Behind a text that grows it moves with the text; once it has cost as many
+tokens as resending the window would, it joins the layer. When a window steps or the chapter changes, the layer is
+selected anew: kinds that seldom change come first, then kinds that often change; of each, those of the last prompt
+in its order, and new ones behind them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct, field
 
@@ -21,20 +23,30 @@ OFTEN_CHANGING = frozenset({"relevant", "search", "history"})  # kinds of source
 
 
 class RetrievedOrder(Struct):
-    """The retrieved layer in its order, and the late joiners behind the text window."""
+    """The retrieved layer in its order, and the late joiners behind the text window or behind a message each."""
 
     main: list[MeasuredFragment] = field(default_factory=list)
     late: list[MeasuredFragment] = field(default_factory=list)
+    late_after: dict[str, str] = field(default_factory=dict)  # by source: the message that it follows; empty: none
 
 
 def order_retrieved(
-    pieces: Sequence[MeasuredFragment], before: Continuity, *, reselect: bool, late_joiners: bool
+    pieces: Sequence[MeasuredFragment],
+    before: Continuity,
+    history: Sequence[MeasuredFragment],
+    *,
+    reselect: bool,
+    late_joiners: bool,
+    last_kinds: Collection[str] = (),
 ) -> RetrievedOrder:
-    """Order the selected fragments, which come in the order of the recipe's sources."""
+    """Order the selected fragments, which come in the order of the recipe's sources.
+
+    `history` are the messages that are shown. Fragments of the `last_kinds` come last once the layer is selected anew.
+    """
     if before.is_empty:
         return RetrievedOrder(list(pieces))
     if reselect:
-        return RetrievedOrder(_order_anew(pieces, before))
+        return RetrievedOrder(_order_anew(pieces, before, last_kinds))
     by_source = {piece.fragment.source: piece for piece in pieces}
     main = [by_source.pop(source) for source in before.retrieved if source in by_source]
     late = [by_source.pop(source) for source in before.late if source in by_source]
@@ -43,21 +55,31 @@ def order_retrieved(
         return RetrievedOrder([*main, *late, *new])
     placed = [piece for piece in new if piece.fragment.placement is not None]
     joining = [piece for piece in new if piece.fragment.placement is None]
-    return RetrievedOrder([*main, *placed], [*late, *joining])
+    if not late and not joining:
+        return RetrievedOrder([*main, *placed])
+    places = {piece.fragment.source: place for place, piece in enumerate(history)}
+    newest = history[-1].fragment.source if history else ""
+    late_after: dict[str, str] = {}
+    for piece in (*late, *joining):
+        source = piece.fragment.source
+        after = before.late_after.get(source, newest)
+        late_after[source] = after if after in places else newest
+    late = sorted([*late, *joining], key=lambda piece: places.get(late_after[piece.fragment.source], 0))
+    return RetrievedOrder([*main, *placed], late, late_after)
 
 
-def _order_anew(pieces: Sequence[MeasuredFragment], before: Continuity) -> list[MeasuredFragment]:
+def _order_anew(
+    pieces: Sequence[MeasuredFragment], before: Continuity, last_kinds: Collection[str]
+) -> list[MeasuredFragment]:
     places = {source: place for place, source in enumerate((*before.retrieved, *before.late))}
     kinds: dict[str, int] = {}
     for piece in pieces:
         kinds.setdefault(piece.kind, len(kinds))
     new = len(places)
 
-    def key(piece: MeasuredFragment) -> tuple[bool, int, int]:
+    def key(piece: MeasuredFragment) -> tuple[bool, bool, int, int]:
         kind, place = piece.kind, places.get(piece.fragment.source, new)
-        if kind in OFTEN_CHANGING:
-            return True, kinds[kind], place
-        return False, place, kinds[kind]
+        return kind in last_kinds, kind in OFTEN_CHANGING, place, kinds[kind]
 
     return sorted(pieces, key=key)
 

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from fabula.context.candidates import Candidates
 from fabula.context.fit import Selection
 from fabula.context.measure import Measure, MeasuredFragment, TextBlock
+from fabula.context.order import RetrievedOrder
 from fabula.context.recipes.preset import CompletePreset, Node
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
@@ -45,15 +46,15 @@ def place(
     preset: CompletePreset,
     candidates: Candidates,
     selection: Selection,
-    late: Sequence[MeasuredFragment],
+    order: RetrievedOrder,
     measure: Measure,
     identity: str,
 ) -> PlacedPrompt:
-    """Place identity, layers, preset messages and conversation."""
+    """Place identity, layers, preset messages and conversation; `order` is that of the retrieved layer."""
     placed = PlacedPrompt()
     injector = _Injector(preset, measure, placed)
     nodes = injector.take_nodes(preset)
-    retrieved = injector.take_fragments(selection.retrieved, "retrieved")
+    retrieved = injector.take_fragments(order.main, "retrieved")
     settings = injector.take_fragments(selection.settings, "settings")
     layers = {
         "rules": selection.rules,
@@ -70,7 +71,7 @@ def place(
         if layers.get(anchor):
             slots.append(Slot(_role(node), anchor, layers[anchor]))
         elif anchor == "chat_history":
-            slots += _place_conversation(candidates, selection, late, injector, measure, _role(node))
+            slots += _place_conversation(candidates, selection, order, injector, measure, _role(node))
         elif node.content.strip():
             slots.append(Slot(_role(node), "preset", [measure.make_block(node.content.strip())]))
         slots += injector.at_anchor(anchor, "after")
@@ -184,25 +185,33 @@ def _render_window(candidates: Candidates, selection: Selection, measure: Measur
 def _place_conversation(
     candidates: Candidates,
     selection: Selection,
-    late: Sequence[MeasuredFragment],
+    order: RetrievedOrder,
     injector: _Injector,
     measure: Measure,
     role: Role,
 ) -> list[Slot]:
-    """The history with injected messages in it; late joiners and the instruction at its end."""
+    """The history with injected messages and late joiners in it; the instruction at its end."""
     messages = [Slot(piece.fragment.role or "user", "immediate", [piece.block]) for piece in selection.history]
     if candidates.instruction:
         messages.append(Slot(role, "immediate", [piece.block for piece in candidates.instruction]))
-    if not injector.by_depth and not late:
+    if not injector.by_depth and not order.late:
         return messages
+    late: dict[str, list[MeasuredFragment]] = {}
+    for piece in order.late:
+        late.setdefault(order.late_after[piece.fragment.source], []).append(piece)
+    blocks = {
+        after: Slot(role, "retrieved", _with_heading(measure.headings["late"], pieces))
+        for after, pieces in late.items()
+    }
     slots: list[Slot] = []
-    late_index = len(messages) - (1 if candidates.instruction else 0)
     for index in range(len(messages) + 1):
         slots += injector.at_depth(len(messages) - index, is_oldest=index == 0)
-        if index == late_index and late:
-            slots.append(Slot(role, "retrieved", _with_heading(measure.headings["late"], late)))
+        if index == 0 and "" in blocks:  # no message is shown
+            slots.append(blocks[""])
         if index < len(messages):
             slots.append(messages[index])
+        if index < len(selection.history):
+            slots += filter(None, (blocks.get(selection.history[index].fragment.source),))
     return slots
 
 

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy import Column, Table, bindparam
 
-from fabula.context.continuity import Continuity
+from fabula.context.continuity import Continuity, is_selection_known
 from fabula.continuity.tables import assemblies, continuity, prefixes
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, new_id
@@ -29,7 +29,7 @@ from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 log = logging.getLogger("fabula.continuity")
 
-FORMAT = 3  # of the encoded value; raise it whenever the fields of `Continuity` change
+FORMAT = 4  # of the encoded value; raise it whenever the fields of `Continuity` change
 MAX_CONTINUITIES = 200  # rows of one project
 MAX_PREFIXES = 400
 MAX_ASSEMBLIES = 100
@@ -88,14 +88,17 @@ def load(reading: ReadTransaction, key: ContinuityKey, *ancestors: ContinuityKey
     return None
 
 
-def load_shared(reading: ReadTransaction, *keys: ContinuityKey) -> Continuity | None:
-    """Load what the last speaker left, whoever it was, in the nearest of these branches."""
+def load_shared(reading: ReadTransaction, *keys: ContinuityKey, knowers: frozenset[str]) -> Continuity | None:
+    """Load what the last speaker left, whoever it was, in the nearest of these branches.
+
+    A selection that followed from what nobody of `knowers` knows is passed over.
+    """
     places = {key.family: place for place, key in enumerate(keys) if key.family}
     where = (continuity.c.family.in_(places), continuity.c.format == FORMAT)
     rows = reading.rows(continuity, *where, order=(continuity.c.used_at.desc(), continuity.c.key))
     for row in sorted(rows, key=lambda row: places[row.family]):
         value = _decode(row.key, row.format, row.value)
-        if value is not None:
+        if value is not None and is_selection_known(value, knowers):
             return value
     return None
 

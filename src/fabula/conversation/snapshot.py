@@ -61,7 +61,7 @@ def load_conversations(
         path, history = old.messages.get(name, ()), old.fragments.get(name, ())
         voices, added = old.voices.get(name, Voices()), tuple[Message, ...]()
         if state != known:
-            loaded = None if known is None else _load_added(reading, name, known, state)
+            loaded = None if known is None else load_added_messages(reading, name, known, state)
             if loaded is None:
                 path, history, voices = (), (), Voices()
                 loaded = load_newest_messages(reading, name, state.leaf_id)
@@ -118,7 +118,7 @@ def follow_path(rows: Iterable[Row[Any]], leaf: str | None) -> list[Row[Any]]:
     return path[::-1]
 
 
-def _load_added(
+def load_added_messages(
     reading: ReadTransaction, name: str, old: ConversationState, new: ConversationState
 ) -> tuple[Message, ...] | None:
     """Load the messages that were added to the path; None if there were other changes or another branch is active."""

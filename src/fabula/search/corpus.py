@@ -62,8 +62,11 @@ class Corpus:
         if previous is not None and previous.project_id == project_id:
             self._builder = previous._builder
 
-    def get_index(self) -> SearchIndex | None:
-        """The index, if it is built or can be built at once; None while it is built in the background."""
+    def get_index(self, *, wait_seconds: float = 0.0) -> SearchIndex | None:
+        """The index, if it is built or can be built at once; None while it is built in the background.
+
+        With `wait_seconds` the caller waits so long for one that is built in the background.
+        """
         if self.built is not None:
             return self.built
         builder = self._builder
@@ -78,6 +81,9 @@ class Corpus:
             raise failure
         if builder.lock.acquire(blocking=False):
             threading.Thread(target=self._build_in_background, name="search-index", daemon=True).start()
+        if wait_seconds and builder.lock.acquire(timeout=wait_seconds):
+            builder.lock.release()
+            return self.get_index()
         return None
 
     def build_index(self, progress: Progress | None = None) -> SearchIndex:

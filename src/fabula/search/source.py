@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fabula.context.gate import judge_fragment
+from fabula.context.order import OFTEN_CHANGING
 from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
@@ -47,6 +48,7 @@ NEIGHBOUR_SCORE = 0.5  # of a passage's score is the score of those right beside
 WITH_NEIGHBOURS = 2  # passages, the best ones, that bring their neighbours along
 PREVIOUS_BONUS = 1.5  # factor for a passage of the last prompt, when all are selected anew
 MIN_IMPROVEMENT = 1.25  # factor by which a new passage must beat the best one of the last prompt
+WAIT_SECONDS = 5.0  # for the index, where the last prompt held passages: a model takes longer to read it anew
 OWN_DEPTH = 1  # of a message that not everybody in a chat heard: only the newest message follows
 _MAX_WORDS = 4  # named as the reason
 _UNLIMITED = 1 << 60
@@ -169,7 +171,7 @@ class SearchSource:
         corpus = view.snapshot(Corpus)
         if corpus is None or not (source_request.nearby or source_request.text_before_cursor):
             return None
-        index = corpus.get_index()
+        index = corpus.get_index(wait_seconds=WAIT_SECONDS if _has_passages(source_request) else 0.0)
         if index is None:
             done, total = corpus.progress
             sentence = message(
@@ -183,6 +185,11 @@ class SearchSource:
             )
             _warn(source_request, Code.RETRIEVAL_CACHE, sentence)
         return index
+
+
+def _has_passages(source_request: SourceRequest) -> bool:
+    """Did the last prompt hold passages? Without them all that follows them would be read anew."""
+    return any(source.partition(":")[0] in OFTEN_CHANGING for source in source_request.previously_included)
 
 
 def _warn(source_request: SourceRequest, code: Code, sentence: Sentence) -> None:
@@ -261,10 +268,10 @@ def _order_passages(
         for number in index.find_neighbours(hit.passage_number):
             if mask[number] and number not in rank:
                 neighbours.add(number)
-                rank[number] = scores[number] = NEIGHBOUR_SCORE * hit.score
+                rank[number] = NEIGHBOUR_SCORE * hit.score
     place = {number: at for at, number in enumerate(previous)}  # of equal ones, the latest included is dropped first
     ordered = sorted(rank, key=lambda number: (-rank[number], place.get(number, len(place)), number))
-    selected = [SearchHit(number, scores.get(number, 0.0)) for number in ordered]
+    selected = [SearchHit(number, rank[number]) for number in ordered]
     selected = drop_near_duplicates(index, selected) if previous else selected
     return [(hit.passage_number, hit.score, hit.passage_number in neighbours) for hit in selected]
 

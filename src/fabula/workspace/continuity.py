@@ -21,7 +21,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fabula.context.continuity import Continuity, share_selection
+from fabula.context.continuity import Continuity, is_selection_known, share_selection
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.continuity import edits
@@ -87,11 +87,13 @@ class ProcessContinuity:
         with self._lock:
             found = self._find(wanted)
             if keys.knowers:
-                found = share_selection(found, self._find(families), keys.knowers)
+                found = share_selection(found, self._find(families, keys.knowers), keys.knowers)
             return replace(found, prefix_hash=self._prefixes.get(keys.prefix, ""))
 
-    def _find(self, keys: Sequence[str]) -> Continuity:
-        return next((self._places[key] for key in keys if key in self._places), Continuity())
+    def _find(self, keys: Sequence[str], knowers: frozenset[str] | None = None) -> Continuity:
+        found = (self._places[key] for key in keys if key in self._places)
+        known = (one for one in found if knowers is None or is_selection_known(one, knowers))
+        return next(known, Continuity())
 
     def record(self, project_id: str, keys: ContinuityKeys, result: Result) -> str:
         """Remember an assembly; return its id."""
@@ -173,10 +175,11 @@ class StoredContinuity:
     def _load_shared(self, project_id: str, keys: ContinuityKeys, answered: Sequence[_Assembly]) -> Continuity:
         """Return what the last speaker left in the nearest branch: among what is still to be written, or stored."""
         places = (keys.place, *keys.ancestors)
-        queued = {one.keys.place.family: one.continuity for one in answered}  # the newest of each
+        known = [one for one in answered if is_selection_known(one.continuity, keys.knowers)]
+        queued = {one.keys.place.family: one.continuity for one in known}  # the newest of each
         near = next((at for at, key in enumerate(places) if key.family in queued), len(places))
         with self._store.read(project=project_id) as reading:
-            stored = edits.load_shared(reading, *places[:near])
+            stored = edits.load_shared(reading, *places[:near], knowers=keys.knowers)
         if stored is not None:
             return stored
         return queued[places[near].family] if near < len(places) else Continuity()

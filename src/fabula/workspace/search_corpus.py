@@ -9,14 +9,18 @@ opened.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
+from typing import Any
+
+from msgspec import Struct
+from sqlalchemy import Row
 
 from fabula.conversation.documents import get_document_id
-from fabula.conversation.model import Conversations, Message
+from fabula.conversation.model import Conversations, ConversationState, Message
 from fabula.conversation.participants import Participants, load_participants
 from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.recaps.model import StoredRecap
 from fabula.conversation.recaps.schedule import find_recap_audience
-from fabula.conversation.snapshot import load_newest_messages
+from fabula.conversation.snapshot import load_added_messages, load_newest_messages
 from fabula.conversation.tables import biographies, conversations, fixed_prompts, recaps
 from fabula.manuscript.model import Manuscript
 from fabula.search.corpus import CONVERSATION_PREFIX, NO_CONVERSATIONS, ConversationTexts, Corpus
@@ -64,34 +68,44 @@ def _make_conversation_document(
     conversation_id: str, path: Iterable[Message], attendance: Attendance, names: Participants
 ) -> SearchDocument:
     """Make a search document of a conversation's final messages, each known to the participants who were present."""
-    return SearchDocument(
-        CONVERSATION_PREFIX + conversation_id,
-        tuple(
-            Passage(
-                f"history:{message.id}",
-                message.content,
-                names.name_of(message.speaker) or message.role,
-                known_to=attendance.find_knowers(message),
-                at=message.timestamp,
-                speaker=names.name_of(message.speaker),
-            )
-            for message in path
-            if message.final and message.content.strip()
-        ),
+    return SearchDocument(CONVERSATION_PREFIX + conversation_id, _make_passages(path, attendance, names))
+
+
+def _make_passages(path: Iterable[Message], attendance: Attendance, names: Participants) -> tuple[Passage, ...]:
+    return tuple(
+        Passage(
+            f"history:{message.id}",
+            message.content,
+            names.name_of(message.speaker) or message.role,
+            known_to=attendance.find_knowers(message),
+            at=message.timestamp,
+            speaker=names.name_of(message.speaker),
+        )
+        for message in path
+        if message.final and message.content.strip()
     )
+
+
+class _ReadConversation(Struct, frozen=True):
+    """The search document of a conversation, and the state of the conversation when it was read."""
+
+    document: SearchDocument
+    state: ConversationState
+    attendance: Attendance
 
 
 class StoredConversations:
     """The search documents of a stored project's conversations and participants, read when first needed.
 
-    After a change, the new object reuses the search documents of all unchanged conversations.
+    After a change, the new object reuses the search documents of all unchanged conversations, and of one to which
+    messages were only added the passages that it had.
     """
 
     def __init__(self, store: Store, project_id: str) -> None:
         self._store = store
         self._project_id = project_id
         self._changed: Set[str] | None = None  # conversations that changed since they were read; None for all
-        self._conversations: dict[str, SearchDocument] = {}  # by conversation id
+        self._conversations: dict[str, _ReadConversation] = {}  # by conversation id
         self._names = Participants()
         self._all_documents: tuple[SearchDocument, ...] | None = None  # None until they are read
         self._message_count: int | None = None  # None until they are counted
@@ -130,27 +144,33 @@ class StoredConversations:
             with self._store.read(project=self._project_id) as reading:
                 self._read_changed(reading)
                 others = (*_load_recaps(reading), *_load_participant_texts(reading, self._names))
-            self._all_documents = (*self._conversations.values(), *others)
+            self._all_documents = (*(one.document for one in self._conversations.values()), *others)
         return self._all_documents
 
     def _read_changed(self, reading: ReadTransaction) -> None:
         changed = self._changed
-        names = load_participants(reading)
+        names, known = load_participants(reading), self._conversations
         if names != self._names:  # every passage shows its speaker's name
-            changed, self._names = None, names
-        rows = reading.rows(conversations, order=(conversations.c.id,), only=("id", "leaf_id"))
+            changed, known, self._names = None, {}, names
+        rows = reading.rows(conversations, order=(conversations.c.id,))
         self._conversations = {
-            row.id: self._conversations[row.id]
-            if changed is not None and row.id not in changed and row.id in self._conversations
-            else _make_conversation_document(
-                row.id,
-                load_newest_messages(reading, row.id, row.leaf_id, MAX_MESSAGES),
-                load_attendance(reading, row.id),
-                names,
-            )
+            row.id: known[row.id]
+            if changed is not None and row.id not in changed and row.id in known
+            else self._read(reading, row, known.get(row.id))
             for row in rows
             if not get_document_id(row.id)  # what went into the text is found there
         }
+
+    def _read(self, reading: ReadTransaction, row: Row[Any], old: _ReadConversation | None) -> _ReadConversation:
+        """Read a conversation; where messages were only added since the old document was made, these alone."""
+        state, attendance = read_struct(ConversationState, row), load_attendance(reading, row.id)
+        if old is not None and old.attendance.ranges == attendance.ranges:
+            added = load_added_messages(reading, row.id, old.state, state)
+            if added is not None:
+                passages = (*old.document.passages, *_make_passages(added, attendance, self._names))
+                return _ReadConversation(SearchDocument(old.document.id, passages[-MAX_MESSAGES:]), state, attendance)
+        path = load_newest_messages(reading, row.id, row.leaf_id, MAX_MESSAGES)
+        return _ReadConversation(_make_conversation_document(row.id, path, attendance, self._names), state, attendance)
 
 
 def _load_recaps(reading: ReadTransaction) -> list[SearchDocument]:

@@ -54,6 +54,28 @@ def test_an_index_that_follows_another_answers_as_one_made_from_nothing(
         assert rounded(index.search(query, limit=20)) == rounded(fresh.search(query, limit=20))
 
 
+@settings(max_examples=40)
+@given(
+    st.lists(texts.filter(bool), min_size=2, max_size=4), st.lists(st.sampled_from((0, 1, 9)), min_size=30, max_size=30)
+)
+def test_passages_that_are_added_are_counted_as_in_an_index_made_from_nothing(
+    additions: list[list[str]], hours: list[int]
+) -> None:
+    index: SearchIndex | None = None
+    passages: tuple[Passage, ...] = ()
+    query = Query(parts=(("lamp walked", 1.0), ("灯塔", 0.5)))
+    for added in additions:
+        for text in added:
+            at = f"2026-01-0{1 + len(passages) // 4}T{hours[len(passages) % 30]:02}:00:00Z"
+            passages += (Passage(f"history:{len(passages)}", text, at=at, speaker="AB"[len(passages) % 2]),)
+        document = SearchDocument("talk", passages)
+        index, fresh = SearchIndex([document], index), SearchIndex([document])
+        assert rounded(index.search(query, limit=30)) == rounded(fresh.search(query, limit=30))
+        assert index.embedding_texts == fresh.embedding_texts
+        for number in range(len(passages)):
+            assert index.find_neighbours(number) == fresh.find_neighbours(number)
+
+
 def rounded(hits: Sequence[SearchHit]) -> list[tuple[int, float]]:
     return [(hit.passage_number, round(hit.score, 4)) for hit in hits]
 

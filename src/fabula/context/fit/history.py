@@ -12,6 +12,8 @@ from fabula.context.trace import Reason
 from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import Sentence, message
 
+_NEARLY_FULL = 0.75  # of the tokens that it may have
+
 
 class HistoryFit:
     """The messages of the conversation, oldest first; the oldest are dropped first (cnv-2).
@@ -56,6 +58,11 @@ class HistoryFit:
         return max(self._limit - self._count_from(self._first), 0) if self._first else 0
 
     @property
+    def steps_soon(self) -> bool:
+        """Whether a conversation that moves in steps takes most of the tokens that it may have."""
+        return self._count_from(self._first) >= _NEARLY_FULL * self._limit > 0
+
+    @property
     def shown(self) -> list[MeasuredFragment]:
         """The messages that the prompt shows."""
         return self._pieces[self._first :]
@@ -85,13 +92,15 @@ class HistoryFit:
         self._first = max(self._find_first(available), self._token_capped)
         self.reserved = self._count_from(self._first)
 
-    def move(self, start: str, available: int, recipe: Recipe) -> bool:
+    def move(self, start: str, available: int, recipe: Recipe, *, must_step: bool) -> bool:
         """Begin where the last prompt began, while all from there fit, else after a step; return whether it stepped."""
         pieces, cap = self._pieces, recipe.history_tokens
         self._limit = available if cap is None else min(available, cap)
         known = next((index for index, piece in enumerate(pieces) if piece.fragment.source == start), None)
         self._unstepped = unstepped = max(self._find_first(available), self._token_capped)
-        if unstepped == 0:
+        if must_step and known is not None:
+            self._first, stepped = max(self._step(available, unstepped, recipe), known), True
+        elif unstepped == 0:
             stepped = False
         elif known is not None and known >= unstepped:
             self._first, stepped = known, False

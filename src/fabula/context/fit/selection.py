@@ -25,6 +25,7 @@ class Selection(Struct):
     window_cut: WindowCut | None = None
     window_budget: int = 0
     window_stepped: bool = False
+    history_steps_soon: bool = False  # the conversation takes most of the tokens that it may have
     retrieved_crowded: bool = False  # the retrieved layer dropped something to have tokens to spare
     truncated_layers: set[Layer] = field(default_factory=set)
     included: list[Sequence[MeasuredFragment]] = field(default_factory=list)  # whole fragments, in any order

@@ -37,8 +37,12 @@ def fit(
     *,
     same_place: bool,
     reselect: bool,
+    step_history: bool = False,
 ) -> Selection:
-    """Select within the budget. `same_place`: the last request was of the same document or conversation."""
+    """Select within the budget. `same_place`: the last request was of the same document or conversation.
+
+    `step_history`: the conversation gives way to a retrieved layer that is too full.
+    """
     selection = Selection()
     # what the immediate layer always holds
     fixed = sum([piece.tokens for piece in (*candidates.scene, *candidates.cursor, *candidates.instruction)])
@@ -75,6 +79,9 @@ def fit(
 
     minimum = budget.profile.immediate.minimum
     headings = measure.headings["retrieved"].tokens + measure.headings["late"].tokens
+    if not reselect:  # each block of late joiners has a heading, and may split a message in two
+        blocks = len({*before.late_after.values()})
+        headings += blocks * (measure.headings["late"].tokens + 2 * measure.model.tokens_per_message)
     retrieved, kept_longest = split_kinds(candidates.retrieved, recipe.kept_longest)
     settings = DroppableList(others_of_settings, measure.settings_tokens)
     editor_state = DroppableList(candidates.editor_state, measure.headings["editor_state"].tokens)
@@ -93,7 +100,8 @@ def fit(
         room = available - others - min(needed + headings if needed else 0, budget.shares[Layer.RETRIEVED])
         room = max(room, history_share)
         if before.history_start is not None and same_place:
-            selection.window_stepped |= history.move(before.history_start, room, recipe)
+            selection.window_stepped |= history.move(before.history_start, room, recipe, must_step=step_history)
+            selection.history_steps_soon = history.steps_soon and candidates.window is None
         else:
             history.begin(room)
 
@@ -127,7 +135,8 @@ def fit(
     heading = 0 if longest.tokens else headings
     chosen = RetrievedFit(retrieved, left - heading, available - heading, heading)
     least = int(budget.shares[Layer.RETRIEVED] * _LEAST_RETRIEVED)
-    growth = min(history.growth, max(left - heading - spare - least, 0))
+    joining = least if history.growth else 0  # for what later requests find
+    growth = min(history.growth + joining, max(left - heading - spare - least, 0))
     chosen.choose(spare, before, selection, growth=growth, reselect=reselect)
     left -= chosen.tokens
     fit_window(candidates, window + left, minimum, recipe, before, measure, selection, same_place=same_place)

@@ -48,6 +48,7 @@ CHAT = Recipe(
     late_joiners=True,
     history_step=0.75,
     kept_longest=_KEPT_LONGEST,
+    last_kinds=("recap",),
 )
 CHARACTER_CHAT = Recipe(
     name="character-chat",

@@ -24,6 +24,7 @@ class Recipe(Struct, frozen=True, kw_only=True):
     history_step: float = 0.5
     spare_ratio: float = 0.1  # the share of all tokens left free when the retrieved layer must drop something
     kept_longest: tuple[str, ...] = ()  # kinds of retrieved fragments that are given up after the conversation
+    last_kinds: tuple[str, ...] = ()  # that stand last in the retrieved layer, because they change with each step
     unused_limit: int = 8  # requests for which a fragment that is not needed stays in the retrieved layer
     merge_same_role: bool = True
     merge_system: bool = False

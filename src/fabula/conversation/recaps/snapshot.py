@@ -32,6 +32,7 @@ MAX_TOGETHER = 64  # who are present; of more, no other conversations are looked
 MAX_QUOTED = 8  # of these, whose latest messages are read
 QUOTED_MESSAGES = 20  # of each
 MAX_OFFERED = 2_000  # fragments of messages that are kept for the next request
+MAX_REPLACED = 16  # summaries in a recap that can stay in a prompt
 PINNED_SCORE = RECAP + 0.03
 _PATH_COLUMNS = ("id", "parent_id", "number", "kind", "round")
 
@@ -54,6 +55,7 @@ class ConversationRecaps(Struct, frozen=True, kw_only=True):
     rounds: frozenset[int] | None  # that are on the active path; None where no text needs them
     rounds_until: int  # the number of the newest message among those whose rounds these are
     recaps: tuple[RecapFragment, ...]  # by their rounds
+    replaced: tuple[RecapFragment, ...]  # the latest summaries that are in a recap; a prompt may hold them still
     pinned: Mapping[int, Fragment]  # by the number of the message
     related: tuple[str, ...]  # other conversations that all who are present took part in, the latest first
     quoted: tuple[Fragment, ...]  # the latest messages of these, oldest first
@@ -92,12 +94,13 @@ def load_recap_snapshot(
         path = conversations.messages[name]
         earlier = known if known is not None and _continues(known.state, state, path) else None
         if earlier is not None and same_rows and earlier.attendance is attendance:
-            rounds, rounds_until, recaps = earlier.rounds, earlier.rounds_until, earlier.recaps
-            offered = earlier.offered
+            rounds, rounds_until = earlier.rounds, earlier.rounds_until
+            recaps, replaced, offered = earlier.recaps, earlier.replaced, earlier.offered
         else:  # a new message begins a round that no text is made of yet
             rounds = loader.find_rounds(name, path, earlier) if any(stored) else None
             rounds_until = path[-1].number or 0 if path else -1
-            recaps, offered = loader.make_recaps(stored, attendance, rounds or frozenset()), {}
+            recaps, replaced = loader.make_recaps(stored, attendance, rounds or frozenset())
+            offered = {}
         related, quoted = (known.related, known.quoted) if known is not None else ((), ())
         if known is None or others_changed or known.attendance.present != attendance.present:
             related, quoted = loader.load_related(name, attendance)
@@ -108,6 +111,7 @@ def load_recap_snapshot(
             rounds=rounds,
             rounds_until=rounds_until,
             recaps=recaps,
+            replaced=replaced,
             pinned=loader.find_pinned(name, path, attendance, earlier),
             related=related,
             quoted=quoted,
@@ -152,22 +156,32 @@ class _Loader(Struct, frozen=True):
         stored: tuple[Sequence[StoredRecap], Sequence[StoredRecap]],
         attendance: Attendance,
         rounds: frozenset[int],
-    ) -> tuple[RecapFragment, ...]:
-        """Make the fragments of recaps, and of summaries that are in none, as far as their rounds are on the path."""
+    ) -> tuple[tuple[RecapFragment, ...], tuple[RecapFragment, ...]]:
+        """Make the fragments of recaps and of summaries that are in none, and of the latest summaries that are in one.
+
+        Texts without a round on the path are left out.
+        """
         summaries, recaps = stored
         told = [(one, True) for one in summaries if one.text and not one.in_recap]
-        told = [(one, is_summary) for one, is_summary in (*told, *((one, False) for one in recaps))]
-        told.sort(key=lambda pair: (pair[0].last_round, pair[0].place))
-        return tuple(
-            RecapFragment(
-                self._make_recap(one, attendance, age),
-                is_summary,
-                frozenset(one.heard),
-                min(one.heard, default=-1),
+        told += [(one, False) for one in recaps]
+        replaced = [(one, True) for one in summaries if one.text and one.in_recap]
+        made: list[tuple[RecapFragment, ...]] = []
+        for texts in (told, replaced):
+            texts.sort(key=lambda pair: (pair[0].last_round, pair[0].place))
+            del texts[: -MAX_REPLACED if texts is replaced else 0]
+            made.append(
+                tuple(
+                    RecapFragment(
+                        self._make_recap(one, attendance, age),
+                        is_summary,
+                        frozenset(one.heard),
+                        min(one.heard, default=-1),
+                    )
+                    for age, (one, is_summary) in zip(range(len(texts) - 1, -1, -1), texts, strict=True)
+                    if not rounds.isdisjoint(one.rounds)
+                )
             )
-            for age, (one, is_summary) in zip(range(len(told) - 1, -1, -1), told, strict=True)
-            if not rounds.isdisjoint(one.rounds)
-        )
+        return made[0], made[1]
 
     def _make_recap(self, one: StoredRecap, attendance: Attendance, age: int) -> Fragment:
         audience = find_recap_audience(one, attendance)

@@ -75,11 +75,20 @@ def offer_recaps(source_request: SourceRequest, view: View) -> Iterator[Fragment
             if number < first_shown:
                 yield place_for_listeners(fragment, attendance)
         recaps = known.recaps if options.tells_recaps else ()
-        for one in _choose_recaps(recaps, first_shown, options, [is_known(one.fragment) for one in recaps]):
+        chosen = _choose_recaps(recaps, first_shown, options, [is_known(one.fragment) for one in recaps])
+        previous = frozenset[str]() if source_request.reselect else frozenset(source_request.previously_included)
+        if previous and options.tells_recaps:
+            kept = [
+                one
+                for one in (*known.replaced, *recaps)
+                if one.fragment.source in previous and one.first_message < first_shown and is_known(one.fragment)
+            ]
+            chosen = _keep_recaps(kept, chosen, path, first_shown, previous)
+        for one in chosen:
             yield place_for_listeners(one.fragment, attendance)
         covered = frozenset[int]().union(*(one.heard for one in recaps if is_known(one.fragment)))
         scores = PASSAGE if options.relevant_history == "classic" else EARLIER_MESSAGE
-        yield from _offer_earlier(known, path, first_shown, covered, source_request, view, scores)
+        yield from _offer_earlier(known, path, first_shown, covered, previous, source_request, view, scores)
     if options.relevant_history == "classic":
         quoted = _quote_others(known, source_request, view)
         yield from _offer_latest(filter(is_known, reversed(quoted)), attendance)
@@ -180,16 +189,38 @@ def _choose_recaps(
     return chosen[::-1]
 
 
+def _keep_recaps(
+    kept: Sequence[RecapFragment],
+    chosen: Sequence[RecapFragment],
+    path: Sequence[Message],
+    first_shown: int,
+    previous: frozenset[str],
+) -> list[RecapFragment]:
+    """Keep the texts of the last prompt, and add those that tell of messages which nothing in it tells of.
+
+    A recap whose summaries are all there waits until the layer is selected anew, so that the cached prefix stays valid.
+    """
+    told = {one.number or 0 for one in path if f"history:{one.id}" in previous}.union(*(one.heard for one in kept))
+    ids = {one.fragment.source for one in kept}
+    new = [
+        one
+        for one in chosen
+        if one.fragment.source not in ids and any(number < first_shown and number not in told for number in one.heard)
+    ]
+    return [*kept, *new]
+
+
 def _offer_earlier(
     known: ConversationRecaps,
     path: Sequence[Message],
     first_shown: int,
     covered: frozenset[int],
+    previous: frozenset[str],
     source_request: SourceRequest,
     view: View,
     scores: tuple[float, float],
 ) -> Iterator[Fragment]:
-    """Offer the latest messages that neither the window shows nor a text covers.
+    """Offer the latest messages that neither the window shows nor a text covers, and those of the last prompt.
 
     They are the same in every request until the window steps, so each is made once.
     """
@@ -199,7 +230,9 @@ def _offer_earlier(
         number = said.number or 0
         if len(latest) == MAX_EARLIER:
             break
-        if not said.final or number >= first_shown or number in covered:
+        if not said.final or number >= first_shown:
+            continue
+        if number in covered and f"history:{said.id}" not in previous:
             continue
         knowers = attendance.find_knowers(said)
         visibility = Visibility(f"history:{said.id}", known_to=knowers)

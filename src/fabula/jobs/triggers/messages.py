@@ -21,8 +21,8 @@ from fabula.store.store import Store
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 RECAP_JOB = "recap"
-_PAUSE = 10.0  # seconds without another reply
-_MAX_DELAY = 60.0
+PAUSE = 10.0  # seconds without another reply
+MAX_DELAY = 60.0
 _COUNTERS = RowQuery(
     conversations,
     conversations.c.id == bindparam("conversation"),
@@ -50,7 +50,7 @@ def _enqueue_jobs(tx: WriteTransaction, changed: Sequence[str]) -> None:
         if get_document_id(conversation):
             continue  # a writer's requests in a chapter are told as they are, and never summarised
         if _is_due(tx, conversation) and is_valid_key(key):
-            enqueue(tx, RECAP_JOB, key, {"conversation": conversation}, due_in=_PAUSE, max_delay=_MAX_DELAY)
+            enqueue(tx, RECAP_JOB, key, {"conversation": conversation}, due_in=PAUSE, max_delay=MAX_DELAY)
 
 
 def _is_due(reading: ReadTransaction, conversation_id: str) -> bool:

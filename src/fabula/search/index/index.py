@@ -52,8 +52,8 @@ class SearchIndex:
         self.cache_error: str | Sentence = ""  # why the cache folder could not be used
         self.postings: dict[str, Postings] = {}
         self._traits: dict[str, DocumentTraits] = {}
-        unchanged = self._count(previous, cached or {})
-        self._inverted = self._merge(previous, unchanged)
+        known = self._count(previous, cached or {})
+        self._inverted = self._merge(previous, known)
         self._table = build_passage_table([self._traits[document.id] for document in documents])
         # caches: the rendered text and title of passages by language, their words, their signatures, and search masks
         self.rendered_passages: dict[tuple[int, str], tuple[str, str]] = {}
@@ -100,29 +100,38 @@ class SearchIndex:
             if 0 <= other < len(slots) and abs(int(slots[other]) - int(slots[number])) == 1
         ]
 
-    def _count(self, previous: SearchIndex | None, cached: Mapping[str, Postings]) -> set[str]:
-        """Set the postings and traits of every document; returns the ids of those taken from the previous index."""
-        unchanged: set[str] = set()
+    def _count(self, previous: SearchIndex | None, cached: Mapping[str, Postings]) -> dict[str, int]:
+        """Set the postings and traits of every document.
+
+        Return how many passages each document took over from the previous index: all of them, or those to which more
+        were added.
+        """
+        known_passages: dict[str, int] = {}
         for document in self.documents:
             key = document.id
             old = previous.by_id.get(key) if previous is not None else None
             known = previous.postings.get(key) if previous is not None else None
             if previous is not None and old is not None and (old is document or old.passages == document.passages):
                 self.postings[key], self._traits[key] = previous.postings[key], previous._traits[key]
-                unchanged.add(key)
+                known_passages[key] = len(document.passages)
             else:
                 counted = self.postings[key] = cached.get(key) or count_postings(document, old, known)
-                self._traits[key] = read_traits(document, counted)
-        return unchanged
+                traits = previous._traits.get(key) if previous is not None else None
+                same = (old, traits) if old is not None and traits is not None else None
+                self._traits[key] = read_traits(document, counted, same)
+                if old is not None and document.passages[: len(old.passages)] == old.passages:
+                    known_passages[key] = len(old.passages)
+        return known_passages
 
-    def _merge(self, previous: SearchIndex | None, unchanged: set[str]) -> InvertedIndex:
-        changed = [document for document in self.documents if document.id not in unchanged]
-        new = sum(len(document.passages) for document in changed)
+    def _merge(self, previous: SearchIndex | None, known: Mapping[str, int]) -> InvertedIndex:
+        changed = [one for one in self.documents if known.get(one.id, 0) < len(one.passages)]
+        new = sum(len(document.passages) - known.get(document.id, 0) for document in changed)
         if previous is None or new > _MAX_UPDATED_SHARE * len(self.passages) or is_stale(previous._inverted):
             return build_inverted_index([self.postings[document.id] for document in self.documents])
         moved: Integers = np.full(len(previous.passages), -1, np.int32)
-        for key in unchanged:
-            first, old, size = self.first_passages[key], previous.first_passages[key], len(self.by_id[key].passages)
+        for key, size in known.items():
+            first, old = self.first_passages[key], previous.first_passages[key]
             moved[old : old + size] = np.arange(first, first + size)
-        added = [(self.postings[document.id], self.first_passages[document.id]) for document in changed]
+        firsts = [(document.id, known.get(document.id, 0)) for document in changed]
+        added = [(self.postings[key].rows_from(first), self.first_passages[key] + first) for key, first in firsts]
         return update_inverted_index(previous._inverted, moved, added)

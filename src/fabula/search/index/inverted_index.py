@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from fabula.search.message_header import parse_message_header
-from fabula.search.model import SearchDocument
+from fabula.search.model import Passage, SearchDocument
 from fabula.text.bounded_cache import BoundedTextCache
 from fabula.text.terms import count_terms
 
@@ -37,12 +37,19 @@ class Postings(Struct, frozen=True, eq=False):
     term_places: Integers  # places of terms in `terms`
     counts: Integers
 
+    def rows_from(self, first: int) -> Postings:
+        """The rows of the passages from this one on."""
+        start = self.starts[first]
+        return Postings(self.terms, self.starts[first:] - start, self.term_places[start:], self.counts[start:])
+
 
 def count_postings(
     document: SearchDocument, previous: SearchDocument | None = None, known: Postings | None = None
 ) -> Postings:
     """The postings of a document; `previous` and `known` are the same document as it was, to reuse unchanged rows."""
     passages = previous.passages if previous is not None and known is not None else ()
+    if known is not None and passages and document.passages[: len(passages)] == passages:
+        return _add_postings(known, document.passages[len(passages) :])
     known_rows = {passage.text: row for row, passage in enumerate(passages)}
     places = {term: place for place, term in enumerate(known.terms if known is not None else ())}
     rows: list[Integers] = []
@@ -54,13 +61,33 @@ def count_postings(
             rows.append(known.term_places[span])
             counts.append(known.counts[span])
         else:
-            terms = count_terms(parse_message_header(passage).text)
-            rows.append(np.array([places.setdefault(intern(term), len(places)) for term in terms], np.int32))
-            counts.append(np.fromiter(terms.values(), np.int32, len(terms)))
+            row_terms, row_counts = _count_passage(passage, places)
+            rows.append(row_terms)
+            counts.append(row_counts)
     empty = np.zeros(0, np.int32)
     starts = np.cumsum([0, *map(len, rows)], dtype=np.int32)
     postings = Postings(tuple(places), starts, np.concatenate([empty, *rows]), np.concatenate([empty, *counts]))
     return _drop_unused_terms(postings) if known is not None else postings
+
+
+def _count_passage(passage: Passage, places: dict[str, int]) -> tuple[Integers, Integers]:
+    """The terms of a passage by their place, and how often it holds each; new terms get a place."""
+    terms = count_terms(parse_message_header(passage).text)
+    found = np.array([places.setdefault(intern(term), len(places)) for term in terms], np.int32)
+    return found, np.fromiter(terms.values(), np.int32, len(terms))
+
+
+def _add_postings(known: Postings, added: Sequence[Passage]) -> Postings:
+    """The postings of a document to which passages were only added, as in a conversation that goes on."""
+    places = {term: place for place, term in enumerate(known.terms)}
+    counted = [_count_passage(passage, places) for passage in added]
+    ends = known.starts[-1] + np.cumsum([len(row) for row, _ in counted], dtype=np.int32)
+    return Postings(
+        tuple(places),
+        np.concatenate([known.starts, ends.astype(np.int32)]),
+        np.concatenate([known.term_places, *(row for row, _ in counted)]),
+        np.concatenate([known.counts, *(row for _, row in counted)]),
+    )
 
 
 def _drop_unused_terms(postings: Postings) -> Postings:

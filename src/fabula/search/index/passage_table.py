@@ -7,7 +7,7 @@ pause in a conversation, so that the share of a term that neighbours get falls i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import numpy as np
 from msgspec import Struct
@@ -64,30 +64,44 @@ class DocumentTraits(Struct, frozen=True, eq=False):
     embedding_texts: tuple[str, ...]
 
 
-def read_traits(document: SearchDocument, postings: Postings) -> DocumentTraits:
-    """The traits of a document."""
-    headers = [parse_message_header(passage) for passage in document.passages]
-    rows = np.repeat(np.arange(len(headers)), np.diff(postings.starts))
-    speakers: dict[str, int] = {}
+_NO_TRAITS = DocumentTraits(
+    _EMPTY, _EMPTY.astype(np.int32), _EMPTY, (), _EMPTY.astype(np.int32), _EMPTY.astype(np.int32), ()
+)
+
+
+def read_traits(
+    document: SearchDocument, postings: Postings, previous: tuple[SearchDocument, DocumentTraits] | None = None
+) -> DocumentTraits:
+    """The traits of a document; `previous` are those of the document as it was, to which passages may be added."""
+    first, old = 0, _NO_TRAITS
+    if previous is not None and document.passages[: len(previous[0].passages)] == previous[0].passages:
+        first, old = len(previous[0].passages), previous[1]
+    headers = [parse_message_header(passage) for passage in document.passages[first:]]
+    rows = np.repeat(np.arange(len(headers)), np.diff(postings.starts[first:]))
+    lengths = np.bincount(rows, postings.counts[postings.starts[first] :], len(headers)).astype(np.float32)
+    numbers = {name: number for number, name in enumerate(old.speakers)}
+    speakers = [numbers.setdefault(header.speaker, len(numbers)) for header in headers]
     return DocumentTraits(
-        np.bincount(rows, postings.counts, len(headers)).astype(np.float32),
-        np.array([header.day for header in headers], np.int32),
-        np.array([header.ends_with_question for header in headers], np.float32),
-        passage_speakers=np.array([speakers.setdefault(header.speaker, len(speakers)) for header in headers], np.int32),
-        speakers=tuple(speakers),
-        pauses=_count_pauses(document),
-        embedding_texts=tuple(header.embedding_text for header in headers),
+        np.concatenate([old.lengths, lengths]),
+        np.concatenate([old.days, np.array([header.day for header in headers], np.int32)]),
+        np.concatenate([old.ends_with_question, np.array([one.ends_with_question for one in headers], np.float32)]),
+        passage_speakers=np.concatenate([old.passage_speakers, np.array(speakers, np.int32)]),
+        speakers=tuple(numbers),
+        pauses=_count_pauses(document, first, old.pauses),
+        embedding_texts=(*old.embedding_texts, *(header.embedding_text for header in headers)),
     )
 
 
-def _count_pauses(document: SearchDocument) -> NDArray[np.int32]:
-    pauses = np.zeros(len(document.passages), np.int32)
-    last: datetime | None = None
-    for number, passage in enumerate(document.passages):
+def _count_pauses(document: SearchDocument, first: int, known: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The number of long pauses before each passage; `known` are those before the passages in front of `first`."""
+    passages = document.passages
+    pauses = np.zeros(len(passages) - first, np.int32)
+    last = next((parse_timestamp(one.at) for one in reversed(passages[:first]) if one.at), None)
+    for number, passage in enumerate(passages[first:]):
         time = parse_timestamp(passage.at) if passage.at else None
         pauses[number] = time is not None and last is not None and abs(time - last) > PAUSE
         last = time or last
-    return np.cumsum(pauses, dtype=np.int32)
+    return np.concatenate([known, np.cumsum(pauses, dtype=np.int32) + (known[-1] if first else 0)])
 
 
 def build_passage_table(documents: Sequence[DocumentTraits]) -> PassageTable:
