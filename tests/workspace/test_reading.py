@@ -6,6 +6,7 @@ import pytest
 
 from fabula.codex import Entry, Progression, Relation, progressions
 from fabula.codex import edits as codex
+from fabula.codex.entry import Level
 from fabula.context.request import Grants, Principal
 from fabula.conversation import edits as talks
 from fabula.conversation.model import Message, MessageKind
@@ -38,8 +39,8 @@ def owner(store: Store) -> ProjectHandle:
                 id="mara", type="character", name="Mara", description="A pilot.", relations=(Relation("bo", "trusts"),)
             ),
         )
-        codex.create(tx, Entry(id="plan", type="lore", name="Plan", description="The end.", level="never"))
-        codex.create(tx, Entry(id="map", type="item", name="Map", description="By hand.", level="manual"))
+        codex.create(tx, Entry(id="plan", type="lore", name="Plan", description="The end.", level=Level.NEVER))
+        codex.create(tx, Entry(id="map", type="item", name="Map", description="By hand.", level=Level.MANUAL))
         codex.create(tx, Entry(id="man", type="character", name="Stranger", description="A guest."))
         secret = Progression("He is the owner's son.", Position("ch-3"), frozenset({"bo"}), ("Heir",))
         progressions.add(tx, "man", secret)
@@ -96,9 +97,14 @@ def test_a_character_finds_what_it_knows_and_by_names_that_it_knows(owner: Proje
     assert [one.document_id for one in mara.search("stranger", until="ch-3", character="mara")] == ["ch-3"]
     assert mara.search("Heir", until="ch-3", character="mara") == []
     assert [one.document_id for one in owner.search("Heir", until="ch-3", character="bo")] == ["ch-3"]
-    for options in ({"character": "bo"}, {"everything": True}, {}, {"character": "mara", "until": None}):
+    for until, character, everything in (
+        ("ch-3", "bo", False),
+        ("ch-3", None, False),
+        (None, "mara", False),
+        ("ch-3", None, True),
+    ):
         with pytest.raises(FabulaError) as refused:
-            mara.search("ledger", **{"until": "ch-3", **options})
+            mara.search("ledger", until=until, character=character, everything=everything)
         assert refused.value.code is Code.NOT_ALLOWED
 
 

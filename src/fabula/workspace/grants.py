@@ -95,3 +95,15 @@ def limit_to_character(project: ProjectHandle, name: str) -> Principal:
         entries=frozenset(),
     )
     return Principal(project.principal.user, may_inspect=False, grants=grants)
+
+
+def find_own_character(project: ProjectHandle) -> str | None:
+    """Return the one character through whose eyes a principal sees: an entry of the codex first; None if it has none.
+
+    A participant of conversations and the entry of the same character count as one.
+    """
+    from fabula.codex import Codex
+
+    granted, codex = project.principal.grants.characters or frozenset(), project.view.snapshot(Codex)
+    entries = [one for one in sorted(granted) if codex is not None and one in codex.by_id]
+    return next(iter(entries or sorted(granted)), None)

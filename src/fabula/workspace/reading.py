@@ -15,6 +15,7 @@ from msgspec import Struct
 from fabula.codex import Codex, Entry
 from fabula.codex.characters import collect_characters
 from fabula.codex.entry import Level
+from fabula.codex.entry_types import find_type
 from fabula.codex.source import list_known_names
 from fabula.context.gate import judge_fragment, judge_visibility, knows_document
 from fabula.context.trace import Reason
@@ -107,9 +108,11 @@ class ReadingVerbs(ProjectVerbs):
             and (not chapters or wanted.intersection(document.id for document in one.documents))
         ]
 
-    def list_entries(self) -> list[ReadableItem]:
-        """List the entries of the codex in the order of the prompt."""
-        return [_show_entry(entry, text) for entry, text in _Sight(self._project, self._view).list_entries()]
+    def list_entries(self, *, kind: str | None = None) -> list[ReadableItem]:
+        """List the entries of the codex, perhaps of one kind, in the order of the prompt."""
+        found = _Sight(self._project, self._view).list_entries()
+        kind = None if kind is None else find_type(kind, (entry.type for entry, _ in found))
+        return [_show_entry(entry, text) for entry, text in found if kind in (None, entry.type)]
 
     def read_entry(self, entry: str) -> ReadableText:
         """Read an entry by its id, or by any of its names that may be known."""

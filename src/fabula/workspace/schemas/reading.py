@@ -67,6 +67,14 @@ def describe_contents(text: ReadableText, start: int, limit: int) -> ReadableCon
     return describe(ReadableContents, text, **_cut(text, start, limit))
 
 
+def describe_readable_texts(
+    page: Sequence[ReadableText], start: int, limit: int, max_length: int, *, total: int
+) -> ReadableTexts:
+    """Describe one page of texts, each from its beginning."""
+    items = tuple(describe_contents(one, 0, max_length) for one in page)
+    return ReadableTexts(items=items, total=total, next=find_next(start, limit, total))
+
+
 def describe_entry_contents(text: ReadableText, entry: EntryInfo | None, limit: int) -> EntryContents:
     """Describe an entry as a prompt has it, perhaps with its fields."""
     return describe(EntryContents, text, **_cut(text, 0, limit), entry=entry)
