@@ -6,17 +6,20 @@ import re
 from typing import Any
 
 import anyio
+import mcp_types as types
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
 
 from fabula.mcp import resources
+from fabula.mcp.access import McpAccess
 from fabula.mcp.quotation import quote_story
 from fabula.mcp.resources import make_uri
+from fabula.mcp.server import make_server
 from fabula.workspace.workspace import Workspace
 from mcp import Client, MCPError
-from tests.mcp.conftest import OTHER, P, run_client
+from tests.mcp.conftest import OTHER, P, run_async, run_client
 
 LAMP, SUPPER = make_uri(P, "entry", "lamp"), make_uri(P, "chapter", "ch-3")
 
@@ -115,37 +118,9 @@ def test_a_listener_is_told_what_changed_and_nothing_else(workspace: Workspace) 
     assert run_client(workspace, talk) == [ResourceUpdated(uri=LAMP), ResourcesListChanged()]
 
 
-def test_an_older_client_subscribes_and_unsubscribes(workspace: Workspace) -> None:
-    async def talk(client: Client) -> list[str]:
-        with pytest.raises(MCPError):
-            await client.session.subscribe_resource(make_uri(P, "entry", "plan"))
-        await client.session.subscribe_resource(LAMP)
-        workspace.project(P).codex.edit("lamp", description="New brass.")
-        with anyio.fail_after(20):
-            first = await received.receive()
-        await client.session.unsubscribe_resource(LAMP)
-        workspace.project(P).codex.edit("lamp", description="Newer brass.")
-        workspace.project(P).codex.add("Oar")
-        with anyio.fail_after(20):
-            return [first, await received.receive()]
-
-    assert run_older(workspace, talk) == [f"updated {LAMP}", "list"]
-
-
-received: Any = None
-
-
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
-def run_older(workspace: Workspace, talk: Any) -> list[str]:
-    """Let an older client talk, and collect its notifications."""
-    import mcp_types as types
-
-    from fabula.mcp.access import McpAccess
-    from fabula.mcp.server import make_server
-    from tests.mcp.conftest import run_async
-
+def test_an_older_client_subscribes_and_unsubscribes(workspace: Workspace) -> None:
     async def connect() -> list[str]:
-        global received
         send, received = anyio.create_memory_object_stream[str](100)
 
         async def handle(message: Any) -> None:
@@ -155,11 +130,21 @@ def run_older(workspace: Workspace, talk: Any) -> list[str]:
                 await send.send("list")
 
         server = make_server(workspace, McpAccess(project_id=P), watch_seconds=0.05)
+        project = workspace.project(P)
         async with send, received, Client(server, mode="legacy", message_handler=handle) as client:
-            found: list[str] = await talk(client)
-            return found
+            with pytest.raises(MCPError):
+                await client.subscribe_resource(make_uri(P, "entry", "plan"))
+            await client.subscribe_resource(LAMP)
+            project.codex.edit("lamp", description="New brass.")
+            with anyio.fail_after(20):
+                first = await received.receive()
+            await client.unsubscribe_resource(LAMP)
+            project.codex.edit("lamp", description="Newer brass.")
+            project.codex.add("Oar")
+            with anyio.fail_after(20):
+                return [first, await received.receive()]
 
-    return run_async(connect)
+    assert run_async(connect) == [f"updated {LAMP}", "list"]
 
 
 def test_skills_are_prompts_with_their_arguments(workspace: Workspace) -> None:
@@ -168,7 +153,7 @@ def test_skills_are_prompts_with_their_arguments(workspace: Workspace) -> None:
         made = await client.get_prompt(
             "rewrite", {"chapter": "Supper", "selection": "They ate.", "instruction": "Shorter."}
         )
-        return listed, [one.content.text for one in made.messages]
+        return listed, [one.content.model_dump()["text"] for one in made.messages]
 
     listed, (material, instruction) = run_client(workspace, talk)
     assert {"continue", "rewrite", "critique", "brainstorm"} <= set(listed)

@@ -7,7 +7,6 @@ their `TypedDict`s. `ToolArguments` makes the JSON schema of them. Arguments are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Annotated, Any, TypeVar, Unpack
 
 from msgspec import Meta, Struct
@@ -146,10 +145,13 @@ class StoryTools:
     ) -> None:
         self._workspace, self._access, self._name = workspace, access, project
         self._client, self._language = client, language
+        self._opened: ProjectHandle | None = None
 
-    @cached_property
-    def _project(self) -> ProjectHandle:
-        return self._access.open_project(self._workspace, self._name)
+    @property
+    def _project(self) -> ProjectHandle:  # no `cached_property`: on Python 3.11 all calls would share its lock
+        if self._opened is None:
+            self._opened = self._access.open_project(self._workspace, self._name)
+        return self._opened
 
     @_tool(
         message("List projects"),
