@@ -23,6 +23,8 @@ QUESTIONS: dict[str, list[dict[str, Any]]] = {
     "read_recaps": [{}, {"conversation": "quay"}, {"conversation": "On the quay"}],
     "list_entries": [{}, {"kind": "lore"}],
     "read_entry": [{"entry": name} for name in (*HIDDEN, "Mara", "Bo", "Lamp")],
+    "explain_context": [{}, *({"name": name} for name in HIDDEN)],
+    "check_continuity": [{}, *({"text": f"{name} was there."} for name in HIDDEN)],
     "assemble_context": [
         {},
         *({"documentId": name} for name in ("1", "2", "3", "ch-2", "Alone", "Arrival")),
@@ -104,8 +106,12 @@ def test_no_answer_of_any_tool_resource_or_prompt_tells_a_planted_secret(workspa
     assert answers > 60
 
 
-def test_the_owner_is_told_the_same_secrets_except_what_is_for_no_model(workspace: Workspace) -> None:
+def test_the_owner_is_told_the_same_secrets_except_what_is_for_no_model(
+    workspace: Workspace, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
     told, _ = ask_everything(workspace, "auto", is_read_only=True)
+    assert collect(caplog.text, "") == set()
     assert {"zephyrine", "quillwort", "marchpane", "halcyonid", "tamarisk", "vellichor"} <= told
     assert told.isdisjoint({"obsidius", "susurrus"})
 

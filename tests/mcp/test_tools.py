@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -222,3 +223,9 @@ def test_what_fails_inside_is_told_without_details(workspace: Workspace, monkeyp
             assert "zephyrine" not in str(refused.value)
 
     run_client(workspace, talk)
+
+
+def test_every_tool_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text("utf-8")
+    table = page.partition("## Tools")[2].partition("##")[0]
+    assert set(re.findall(r"`([a-z]+_[a-z]+|remember)`", table)) == set(TOOLS)

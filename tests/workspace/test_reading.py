@@ -96,7 +96,9 @@ def test_a_character_finds_what_it_knows_and_by_names_that_it_knows(owner: Proje
     assert mara.search("ledger", until="ch-3", character="mara") == []
     assert [one.document_id for one in mara.search("stranger", until="ch-3", character="mara")] == ["ch-3"]
     assert mara.search("Heir", until="ch-3", character="mara") == []
-    assert [one.document_id for one in owner.search("Heir", until="ch-3", character="bo")] == ["ch-3"]
+    assert [one.document_id for one in owner.search("Heir", until="ch-3", character="Bo")] == ["ch-3"]
+    with pytest.raises(FabulaError, match="Bo"):
+        owner.search("Heir", character="Boo")
     for until, character, everything in (
         ("ch-3", "bo", False),
         ("ch-3", None, False),

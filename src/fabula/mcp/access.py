@@ -26,7 +26,7 @@ class McpAccess(Struct, frozen=True, kw_only=True):
     principal: Principal = Principal()
 
     def __post_init__(self) -> None:
-        if self.character is not None and self.project_id is None:
+        if self.has_limits and self.project_id is None:  # limits name the ids of one project
             raise FabulaError(
                 Code.REQUEST_INVALID,
                 message("A character belongs to a project. Name the project too: --project PROJECT"),

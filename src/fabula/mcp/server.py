@@ -1,8 +1,8 @@
-"""The MCP server itself: handlers of the protocol around tools, resources and prompts, over stdio or HTTP.
+"""The MCP server itself: handlers of the protocol around tools, resources and prompts (ppl-2).
 
-Every verb runs in a thread of the workspace, beside the event loop. A refusal of a tool is an answer of that tool, with
-its code and sentence; a refusal of anything else is an error of the protocol. A cancelled call is not waited for; a
-change that it had begun is made as a whole, or not at all.
+It serves clients over standard input and output or over HTTP. Every verb runs in a thread of the workspace, beside the
+event loop. A refusal of a tool is an answer of that tool, with its code and sentence; a refusal of anything else is an
+error of the protocol. A cancelled call is not waited for; a change that it had begun is made as a whole, or not at all.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from mcp.server import NotificationOptions, Server
 from mcp.server.context import ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import ListenHandler
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from starlette.applications import Starlette
 
@@ -57,12 +58,15 @@ def make_server(
     return _Handlers(workspace, access, language, watch_seconds).make_server()
 
 
-def make_http_app(server: Server[None], *, path: str = HTTP_PATH) -> Starlette:
+def make_http_app(server: Server[None], *, path: str = HTTP_PATH, checks_hosts: bool = True) -> Starlette:
     """Return the ASGI app of a server, for clients that speak streamable HTTP; its lifespan must be run.
 
-    Only hosts and origins of this machine are answered; whoever mounts it elsewhere checks them first.
+    Only hosts and origins of this machine are answered, unless whoever mounts it checks them and says so.
     """
-    return server.streamable_http_app(streamable_http_path=path, max_request_body_size=MAX_BODY)
+    security = None if checks_hosts else TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    return server.streamable_http_app(
+        streamable_http_path=path, max_request_body_size=MAX_BODY, transport_security=security
+    )
 
 
 async def serve_stdio(server: Server[None]) -> None:

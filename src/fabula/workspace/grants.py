@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabula.context.gate import knows_document
 from fabula.context.request import Grants, Principal, Request
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
@@ -75,6 +74,7 @@ def limit_to_character(project: ProjectHandle, name: str) -> Principal:
 
     Its documents are those that the character knows, and its conversations those in which it took part.
     """
+    from fabula.context.gate import knows_document
     from fabula.conversation.tables import presence
     from fabula.workspace.names import find_character_ids, find_knower
     from fabula.workspace.verbs import require_store

@@ -387,13 +387,12 @@ class ProjectHandle:
 
         `search_project` explains the options.
         """
-        check_search(
-            self.principal,
-            options.get("until"),
-            everything=options.get("everything", False),
-            character=options.get("character"),
-        )
-        return search_project(self.view, words, self._embedding, **options)
+        character, everything = options.get("character"), options.get("everything", False)
+        check_search(self.principal, options.get("until"), everything=everything, character=character)
+        view = self.view
+        if character and not has_limits(self.principal):  # with limits, it was granted by its id
+            options["character"] = find_knower(view, None, character)
+        return search_project(view, words, self._embedding, **options)
 
     def working_memory(self, now: str) -> WorkingMemory:
         """Return what the person did lately, from the store's records; nothing where there is no store."""
