@@ -15,6 +15,7 @@ from fabula.manuscript import documents as document_service
 from fabula.manuscript import outline
 from fabula.manuscript.tables import beats, documents, marks
 from fabula.memory.outcomes import list_outcomes
+from fabula.workspace.project import ProjectHandle
 from fabula.workspace.settings import SettingVerbs
 from tests.llm.server import openai_answer
 from tests.workspace.test_writing import StoredSample, finished, model_server, sample
@@ -269,3 +270,39 @@ def test_an_answer_that_was_left_may_be_taken_after_all(sample: StoredSample) ->
     with pytest.raises(FabulaError) as refusal:
         sample.handle.runs.accept(run_id)
     assert refusal.value.code is Code.STORE_CONFLICT
+
+
+def test_another_program_proposes_an_edit_and_a_person_accepts_it(coast: ProjectHandle) -> None:
+    chapter = coast.chapters.list_chapters()[0]
+    text = coast.chapters.read(chapter.id).text
+    words = text.split(". ")[0]
+    run = coast.runs.propose(chapter.title, "Another beginning", replaces=words, reason="shorter", proposer="editor")
+    assert (run.outcome, run.model, run.document_id) == ("open", "editor", chapter.id)
+    assert coast.chapters.read(chapter.id).text == text
+    coast.runs.accept(run.id)
+    assert coast.chapters.read(chapter.id).text == text.replace(words, "Another beginning", 1)
+    behind = coast.runs.propose(chapter.id, "The end.")
+    assert coast.runs.reject(behind.id).answer == "The end."
+    assert "The end." not in coast.chapters.read(chapter.id).text
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"text": " "}, Code.TEXT_INVALID),
+        ({"text": "x", "replaces": "x"}, Code.TEXT_INVALID),
+        ({"text": "x", "replaces": "words that are not there"}, Code.REQUEST_INVALID),
+        ({"text": "x", "replaces": " "}, Code.REQUEST_INVALID),
+        ({"text": "x", "replaces": "the"}, Code.REQUEST_INVALID),
+        ({"text": "x", "replaces": "y", "place": "0"}, Code.REQUEST_INVALID),
+        ({"text": "x", "place": "-1"}, Code.CURSOR_INVALID),
+        ({"text": "x", "chapter": "Nowhere"}, Code.DOCUMENT_UNKNOWN),
+    ],
+)
+def test_a_proposal_that_cannot_be_accepted_is_refused(
+    coast: ProjectHandle, fields: dict[str, str], code: Code
+) -> None:
+    with pytest.raises(FabulaError) as refused:
+        coast.runs.propose(**{"chapter": "1", **fields})
+    assert refused.value.code is code
+    assert coast.runs.list_runs() == []

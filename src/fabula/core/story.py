@@ -11,7 +11,7 @@ a chapter that happens before its own book begins. A later book is not part of a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from typing import Literal
@@ -163,6 +163,17 @@ class Timeline:
         if there is None:
             return self._is_earlier(mark.document) and now[1] >= self._beginning
         return there[0] < now[0] and there[1] <= now[1]
+
+    def find_latest(self, documents: Container[str] | None = None) -> list[str]:
+        """The documents, of those given or of all, that no other one of them has behind it in both orders."""
+        latest: list[str] = []
+        newest = float("-inf")
+        for entry in reversed(self.entries):
+            when = self._places[entry.document][1]
+            if when > newest and (documents is None or entry.document in documents):
+                latest.append(entry.document)
+                newest = when
+        return latest
 
     def is_end(self, document: str) -> bool:
         """Whether a document is the last of the story in both orders."""

@@ -38,6 +38,7 @@ from fabula.store.transaction import WriteTransaction
 from fabula.text.diff import find_edits, map_range
 from fabula.text.offsets import normalise
 
+_INSERTING_SKILL, _REPLACING_SKILL = "continue", "rewrite"  # which a proposal of another program stands for
 _WORDS_BEFORE = 5  # that say where a text was put
 _CHARACTERS_BEFORE = 60
 
@@ -77,6 +78,39 @@ def accept(
     decision = Decision.REWRITTEN if is_edited else Decision.ACCEPTED
     _record_decision(tx, run, place, decision, accepted_text if is_edited else "")
     return replace(result, beat=beat_text)
+
+
+def propose(
+    tx: WriteTransaction,
+    document_id: str,
+    text: str,
+    *,
+    selection: tuple[int, int] | None,
+    cursor: int,
+    reason: str,
+    proposer: str,
+) -> str:
+    """Record a text that another program proposes for a document, as an open answer; return the id of its run.
+
+    Without a selection to replace, it is for the cursor.
+    """
+    row = tx.require(document_rows, id=document_id)
+    place = InsertionPoint(
+        answer_action=AnswerAction.INSERT if selection is None else AnswerAction.REPLACE,
+        cursor=cursor,
+        selection=selection,
+        stored_offset=cursor,
+        text_hash=hash_text(row.text),
+        instruction=reason,
+    )
+    run = GenerationRun(
+        model=proposer,
+        skill_id=_INSERTING_SKILL if selection is None else _REPLACING_SKILL,
+        document_id=document_id,
+        answer=text,
+        assembly_summary={"place": msgspec.to_builtins(place)},
+    )
+    return runs.record_run(tx, run)
 
 
 def judge_accepted(tx: WriteTransaction, run_id: str, view: View, text: str | None) -> JudgeVerdict:

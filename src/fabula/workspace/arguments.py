@@ -16,7 +16,7 @@ from functools import wraps
 from types import FunctionType
 from typing import Annotated, Any, TypeVar, Unpack, cast, get_args, get_origin
 
-from msgspec import Meta, Struct, ValidationError, convert, defstruct
+from msgspec import UNSET, Meta, Struct, ValidationError, convert, defstruct
 
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
@@ -64,6 +64,35 @@ def check_arguments(verb: Verb, *, code: Code = Code.REQUEST_INVALID) -> Verb:
     return cast("Verb", checked)
 
 
+class VerbArgument(Struct, frozen=True):
+    """An argument of a verb: its name, its type (None for names that the verb does not list), and its default."""
+
+    name: str
+    hint: Any
+    default: Any = UNSET
+    is_required: bool = False
+    is_positional: bool = False
+
+
+def list_arguments(verb: Callable[..., Any]) -> Iterator[VerbArgument]:
+    """List the arguments of a method, without the first one; what a `TypedDict` names can be left out."""
+    verb = inspect.unwrap(verb)
+    _, *others = inspect.signature(verb).parameters.values()
+    for parameter in others:
+        hint = _evaluate(parameter.annotation, verb.__globals__)
+        if parameter.kind is parameter.VAR_KEYWORD and hint is Any:
+            yield VerbArgument(parameter.name, None)
+        elif parameter.kind is parameter.VAR_KEYWORD and get_origin(hint) is Unpack:
+            fields = get_args(hint)[0]
+            for name, one in fields.__annotations__.items():
+                yield VerbArgument(name, _evaluate(one.__forward_arg__, vars(sys.modules[fields.__module__])))
+        else:
+            is_positional = parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+            is_required = parameter.default is parameter.empty
+            default = UNSET if is_required else parameter.default
+            yield VerbArgument(parameter.name, hint, default, is_required, is_positional)
+
+
 class _Signature:
     """The checks of a verb, by the names of its arguments."""
 
@@ -72,22 +101,15 @@ class _Signature:
         self.positional: list[str] = []
         self.is_open = False
         self.checks: dict[str, _Check] = {}
-        first, *others = inspect.signature(verb).parameters.values()
-        for parameter in others:
-            hint = _evaluate(parameter.annotation, verb.__globals__)
-            if parameter.kind is parameter.VAR_KEYWORD and hint is Any:
+        first, *_ = inspect.signature(verb).parameters
+        for argument in list_arguments(verb):
+            if argument.hint is None:
                 self.is_open = True  # whatever it calls knows the names
                 continue
-            if parameter.kind is parameter.VAR_KEYWORD and get_origin(hint) is Unpack:
-                fields = get_args(hint)[0]
-                for name, one in fields.__annotations__.items():
-                    own = _evaluate(one.__forward_arg__, vars(sys.modules[fields.__module__]))
-                    self.checks[name] = self._make_check(name, own)
-                continue
-            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-                self.positional.append(parameter.name)
-            self.checks[parameter.name] = self._make_check(parameter.name, hint)
-        self.keywords = frozenset({*self.checks, first.name})
+            if argument.is_positional:
+                self.positional.append(argument.name)
+            self.checks[argument.name] = self._make_check(argument.name, argument.hint)
+        self.keywords = frozenset({*self.checks, first})
 
     def _make_check(self, name: str, hint: Any) -> _Check:
         holder, read = _make_reader(name, hint)

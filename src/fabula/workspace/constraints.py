@@ -21,7 +21,8 @@ from fabula.core.story import Position, Timeline
 from fabula.manuscript.model import Document, Manuscript
 from fabula.memory.deduplicate import analyse_meaning, is_same
 from fabula.settings.values import get_value
-from fabula.skills.judge import find_document_violations, find_violations
+from fabula.skills.judge import check_by_program, find_document_violations, find_violations
+from fabula.skills.model import JudgeFinding
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.lookup import find_by_name, fold_name
 from fabula.text.offsets import normalise
@@ -181,6 +182,15 @@ class ConstraintVerbs(ProjectVerbs):
         """List what a program finds wrong in a text that would end a document, or stand anywhere (con-4)."""
         position = Position(find_document(self._documents(), document_id), END_OF_DOCUMENT) if document_id else None
         return find_violations(normalise(text), self._view, position)
+
+    def judge_text(self, text: str, *, document_id: str = "") -> list[JudgeFinding]:
+        """List what a program finds wrong in a text that would end a document: broken rules, and continuity (con-4).
+
+        Continuity means dead characters who speak, and names that neither the codex nor the story has.
+        """
+        documents = self._documents()
+        position = Position(find_document(documents, document_id), END_OF_DOCUMENT) if document_id else None
+        return check_by_program(normalise(text), self._view, position, [one.text for one in documents])
 
     def check_story(self, chapter: str = "") -> list[DocumentViolations]:
         """List what a program finds wrong in a chapter, by id, title or number, or in all documents (con-4)."""

@@ -40,11 +40,15 @@ def read_cursor(place: str, text: str) -> int:
             form = message("{form} {problem}", form=form, problem=explain_words(words, 0, text))
         raise FabulaError(Code.REQUEST_INVALID, form)
     is_after = (matched["side"] or "").lower() == "after" or matched["where"] in ("后", "後")
-    words = _unquote(matched["words"] or matched["chinese"])
+    return find_words(_unquote(matched["words"] or matched["chinese"]), text)[1 if is_after else 0]
+
+
+def find_words(words: str, text: str) -> tuple[int, int]:
+    """Return where words stand in a text; refused if they are missing, or stand there twice."""
     found = [one.span(1) for one in re.finditer(f"(?=({_make_pattern(words)}))", text, re.IGNORECASE)]
-    if len(found) != 1:
+    if len(found) != 1 or not words.strip():
         raise FabulaError(Code.REQUEST_INVALID, explain_words(words, len(found), text))
-    return found[0][1 if is_after else 0]
+    return found[0]
 
 
 def _unquote(words: str) -> str:

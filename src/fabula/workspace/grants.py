@@ -6,10 +6,15 @@ shows a whole project (inspecting, reading, changing, saving) is for principals 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fabula.context.request import Grants, Principal, Request
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.core.story import Perspective, Vantage
+
+if TYPE_CHECKING:
+    from fabula.workspace.project import ProjectHandle
 
 _UNLIMITED = Grants()
 
@@ -55,9 +60,50 @@ def check_vantage(principal: Principal, vantage: Vantage) -> None:
         raise refuse_request()
 
 
-def check_search(principal: Principal, until: str | None, *, everything: bool) -> None:
-    """Refuse a search that would find more than was granted; it reads as the reader at the end of `until`."""
+def check_search(principal: Principal, until: str | None, *, everything: bool, character: str | None) -> None:
+    """Refuse a search that would find more than was granted; it is made at the end of `until`."""
     grants = principal.grants
     if grants.documents is not None and (everything or until is None or until not in grants.documents):
         raise refuse_request()
-    check_vantage(principal, Vantage(Perspective.AUTHOR if everything else Perspective.READER))
+    perspective = Perspective.AUTHOR if everything else Perspective.CHARACTER if character else Perspective.READER
+    check_vantage(principal, Vantage(perspective, character=character))
+
+
+def limit_to_character(project: ProjectHandle, name: str) -> Principal:
+    """Return a principal that may ask for what one character knows, as the project stands now.
+
+    Its documents are those that the character knows, and its conversations those in which it took part.
+    """
+    from fabula.context.gate import knows_document
+    from fabula.conversation.tables import presence
+    from fabula.workspace.names import find_character_ids, find_knower
+    from fabula.workspace.verbs import require_store
+
+    check_unlimited(project.principal)
+    view = project.view
+    with require_store(project).read(project=project.id) as reading:
+        character = find_knower(view, reading, name)
+        own_ids = frozenset((character, *find_character_ids(view, character)))
+        talks = reading.rows(presence, presence.c.participant_id.in_(sorted(own_ids)), only=("conversation_id",))
+    vantage = Vantage(Perspective.CHARACTER, character=character, other_ids=own_ids)
+    told = (one.document for one in view.timeline.entries)
+    grants = Grants(
+        perspectives=frozenset({Perspective.CHARACTER}),
+        characters=own_ids,
+        documents=frozenset(one for one in told if knows_document(one, vantage, view.timeline)),
+        conversations=frozenset(row.conversation_id for row in talks),
+        entries=frozenset(),
+    )
+    return Principal(project.principal.user, may_inspect=False, grants=grants)
+
+
+def find_own_character(project: ProjectHandle) -> str | None:
+    """Return the one character through whose eyes a principal sees: an entry of the codex first; None if it has none.
+
+    A participant of conversations and the entry of the same character count as one.
+    """
+    from fabula.codex import Codex
+
+    granted, codex = project.principal.grants.characters or frozenset(), project.view.snapshot(Codex)
+    entries = [one for one in sorted(granted) if codex is not None and one in codex.by_id]
+    return next(iter(entries or sorted(granted)), None)

@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from fabula.workspace.participant_texts import ParticipantTextVerbs
     from fabula.workspace.participants import ParticipantVerbs
     from fabula.workspace.presets import PresetVerbs
+    from fabula.workspace.reading import ReadingVerbs
     from fabula.workspace.recaps import RecapVerbs
     from fabula.workspace.revisions import RevisionVerbs
     from fabula.workspace.runs import RunVerbs
@@ -157,6 +158,7 @@ class ProjectHandle:
     participant_texts: LazyVerbs[ParticipantTextVerbs] = LazyVerbs("ParticipantTextVerbs")
     conversations: LazyVerbs[ConversationVerbs] = LazyVerbs("ConversationVerbs")
     chat_files: LazyVerbs[ChatFileVerbs] = LazyVerbs("ChatFileVerbs")
+    reading: LazyVerbs[ReadingVerbs] = LazyVerbs("ReadingVerbs")
     recaps: LazyVerbs[RecapVerbs] = LazyVerbs("RecapVerbs")
     revisions: LazyVerbs[RevisionVerbs] = LazyVerbs("RevisionVerbs")
 
@@ -399,8 +401,12 @@ class ProjectHandle:
 
         `search_project` explains the options.
         """
-        check_search(self.principal, options.get("until"), everything=options.get("everything", False))
-        return search_project(self.view, words, self._embedding, **options)
+        character, everything = options.get("character"), options.get("everything", False)
+        check_search(self.principal, options.get("until"), everything=everything, character=character)
+        view = self.view
+        if character and not has_limits(self.principal):  # with limits, it was granted by its id
+            options["character"] = find_knower(view, None, character)
+        return search_project(view, words, self._embedding, **options)
 
     def working_memory(self, now: str) -> WorkingMemory:
         """Return what the person did lately, from the store's records; nothing where there is no store."""

@@ -15,13 +15,16 @@ from fabula.core.messages import message
 from fabula.llm import runs
 from fabula.llm.runs import GenerationRun, SpendingTotal
 from fabula.llm.tables import runs as run_rows
+from fabula.manuscript.tables import documents as document_rows
 from fabula.settings.values import get_value
 from fabula.store.transaction import ReadTransaction
 from fabula.text.lookup import find_by_name, find_matches
-from fabula.text.offsets import normalise
+from fabula.text.offsets import check_cursor, normalise
 from fabula.workspace import accepting
 from fabula.workspace.accepting import AcceptedAnswer
 from fabula.workspace.arguments import PositiveInt
+from fabula.workspace.chapters import find_chapter
+from fabula.workspace.cursor import find_words, read_cursor
 from fabula.workspace.document_conversations import accept_answer, find_answer, take_off_path
 from fabula.workspace.verbs import ProjectVerbs
 
@@ -77,6 +80,51 @@ class RunVerbs(ProjectVerbs):
             if get_value(tx, "judge.policy") == "off":
                 return accepted
             return replace(accepted, verdict=accepting.judge_accepted(tx, run_id, view, text))
+
+    def propose(
+        self,
+        chapter: str,
+        text: str,
+        *,
+        replaces: str = "",
+        place: str = "",
+        reason: str = "",
+        proposer: str = "proposal",
+    ) -> GenerationRun:
+        """Record a text that another program proposes for a chapter; a person accepts or rejects it like an answer.
+
+        It goes in place of words that stand in the chapter once (`replaces`), to a place such as `after 'words'`, or
+        to the end.
+        """
+        proposed, view = normalise(text), self._view
+        with self._write() as tx:
+            found = find_chapter(tx, chapter)
+            stored = tx.require(document_rows, id=found.id).text
+            if not proposed.strip() or proposed == replaces:
+                raise FabulaError(
+                    Code.TEXT_INVALID, message("The proposal changes nothing. Write the new text. Nothing was changed.")
+                )
+            if replaces and place:
+                raise FabulaError(
+                    Code.REQUEST_INVALID,
+                    message("Name either the words to replace or a place, not both. Nothing was changed."),
+                )
+            cursor, selection = read_cursor(place, stored) if place else len(stored), None
+            if replaces:
+                selection = find_words(normalise(replaces), stored)
+                cursor = selection[1]
+            run_id = accepting.propose(
+                tx,
+                found.id,
+                proposed,
+                selection=selection,
+                cursor=check_cursor(cursor, len(stored)),
+                reason=reason,
+                proposer=proposer,
+            )
+            if get_value(tx, "judge.policy") != "off":
+                accepting.judge_accepted(tx, run_id, view, None)
+            return runs.get_run(tx, run_id)
 
     def check_acceptable(self, *, variants: PositiveInt) -> None:
         """Refuse, before anything is sent, what could not be accepted at once when it comes."""

@@ -1,8 +1,8 @@
 """Search a project by hand; a chapter is named by id, title, number or beginning (ppl-4).
 
 The search follows the same visibility rules as a prompt: it finds only passages before a position in the story that
-the reader may know there. `everything` turns these rules off. The module also finds the names in a text, for queries,
-and the spans of the query's words in a passage, for display.
+the reader, or a character, may know there. `everything` turns these rules off. The module also finds the names in a
+text, for queries, and the spans of the query's words in a passage, for display.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fabula.search.model import Query
 from fabula.search.query import shorten_query_part
 from fabula.text.terms import split_terms
 from fabula.workspace.arguments import PositiveInt
-from fabula.workspace.names import find_document
+from fabula.workspace.names import find_character_ids, find_document
 
 DEFAULT_LIMIT = 10
 MIN_TITLE_TERMS = 3  # that find a chapter by its title, however long that is
@@ -41,6 +41,7 @@ class SearchOptions(TypedDict, total=False):
 
     until: str | None
     everything: bool
+    character: str | None
     limit: PositiveInt
     rebuild: bool
     by_meaning: bool | None
@@ -57,6 +58,7 @@ def search_project(
     *,
     until: str | None = None,
     everything: bool = False,
+    character: str | None = None,
     limit: int = DEFAULT_LIMIT,
     rebuild: bool = False,
     by_meaning: bool | None = None,
@@ -67,9 +69,10 @@ def search_project(
 ) -> list[FoundPassage]:
     """Find the passages that match best, up to the end of the chapter `until` (by default the last one).
 
-    With `by_meaning`, passages are also compared by their embeddings, by default as the settings say; missing
-    embeddings are computed first with `make_vectors`, and in the background without. `now` is the current date, to
-    resolve expressions like "last summer". `rebuild` builds the index from scratch. Warnings are appended to `notes`.
+    With `character`, an id, only what that character knows is found. With `by_meaning`, passages are also compared by
+    their embeddings, by default as the settings say; missing embeddings are computed first with `make_vectors`, and in
+    the background without. `now` is the current date, to resolve expressions like "last summer". `rebuild` builds the
+    index from scratch. Warnings are appended to `notes`.
     """
     warnings, language = notes if notes is not None else [], view.project.language
     status = EmbeddingStatus()
@@ -86,13 +89,15 @@ def search_project(
             corpus.project_id, corpus.texts, corpus.conversations, immediate_characters=corpus.immediate_characters
         )
     end = _find_end(view, until)
-    perspective = Perspective.AUTHOR if everything else Perspective.READER
-    scope = None if everything and until is None else SearchScope(Vantage(perspective, end), view.timeline)
+    vantage = Vantage(Perspective.AUTHOR if everything else Perspective.READER, end)
+    if character and not everything:
+        vantage = Vantage(Perspective.CHARACTER, end, character, frozenset(find_character_ids(view, character)))
+    scope = None if everything and until is None else SearchScope(vantage, view.timeline)
     built = corpus.build_index(progress)
     if built.cache_error:
         unused = message("The search cache could not be used: {error}.", error=built.cache_error)
         warnings.append(f"{Code.RETRIEVAL_CACHE.value}: {unused.render(language)}")
-    query = Query(parts=((shorten_query_part(words), 1.0),), names=find_names(view, words), now=now)
+    query = Query(parts=((shorten_query_part(words), 1.0),), names=find_names(view, words, vantage), now=now)
     similarity = None
     if status.search is not None:
         if make_vectors:
@@ -149,13 +154,14 @@ def mark_words(text: str, words: str) -> list[tuple[int, int]]:
     return spans
 
 
-def find_names(view: View, text: str) -> tuple[str, ...]:
-    """Return all names and aliases of the codex entries that a text mentions."""
+def find_names(view: View, text: str, vantage: Vantage) -> tuple[str, ...]:
+    """Return the names and aliases, as far as a vantage knows them, of the codex entries that a text mentions."""
     codex = view.snapshot(Codex)
     if codex is None:
         return ()
-    ids = dict.fromkeys(hit.owner for hit in codex.name_matcher.find(text))
-    return tuple(name for ident in ids for name in codex.by_id[ident].names)
+    accepts = make_name_filter(codex, vantage, view.timeline)
+    ids = dict.fromkeys(hit.owner for hit in codex.name_matcher.find(text) if accepts is None or accepts(hit))
+    return tuple(name for ident in ids for name in list_known_names(codex, codex.by_id[ident], vantage, view.timeline))
 
 
 def find_names_near_cursor(request: SourceRequest, view: View) -> tuple[str, ...]:

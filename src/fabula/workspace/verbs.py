@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, message
@@ -91,11 +91,14 @@ class LazyVerbs(Generic[Verbs]):
 class ProjectVerbs:
     """What a person can do with one subject of an open project."""
 
+    needs_all_rights: ClassVar[bool] = True  # verbs that are for principals with limits too check each thing themselves
+
     def __init_subclass__(cls) -> None:
         check_verbs(cls)
 
     def __init__(self, project: ProjectHandle) -> None:
-        check_unlimited(project.principal)
+        if self.needs_all_rights:
+            check_unlimited(project.principal)
         self._project = project
 
     @property

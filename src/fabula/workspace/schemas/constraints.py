@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from msgspec import to_builtins
+from msgspec import field, to_builtins
 
 from fabula.constraints.checks import Violation
 from fabula.core.messages import ENGLISH
+from fabula.skills.model import JudgeFinding
 from fabula.workspace.constraints import CheckedConstraint, DocumentViolations
 from fabula.workspace.schemas.codex import StoryPlace
 from fabula.workspace.schemas.schema import Schema, describe
@@ -61,6 +62,32 @@ class StoryCheckReport(Schema):
     unchecked: int  # constraints that only the judge model checks
 
 
+class FindingInfo(Schema):
+    """What is wrong with a text: the rule or `continuity`, the words with their place in it, and the reason.
+
+    A hint may be meant as it is.
+    """
+
+    rule_id: str = field(name="constraint")
+    quote: str = field(name="words")
+    start: int | None
+    end: int | None
+    reason: str
+    is_hint: bool = field(name="hint")
+
+
+class ContinuityReport(Schema, kw_only=True):
+    """What programs found in the story (`violations`) or in a text that is not in it yet (`findings`).
+
+    `total` counts all of them, also those beyond the limit of one report.
+    """
+
+    violations: tuple[DocumentViolationInfo, ...] = ()
+    findings: tuple[FindingInfo, ...] = ()
+    total: int
+    unchecked: int  # constraints that only the judge model checks
+
+
 class CheckReport(Schema):
     """Everything in a text that breaks a constraint."""
 
@@ -103,6 +130,11 @@ def describe_story_check(
         for violation in one.violations
     ]
     return StoryCheckReport(documents=len(found), violations=tuple(violations), unchecked=unchecked)
+
+
+def describe_finding(finding: JudgeFinding, language: str = ENGLISH) -> FindingInfo:
+    """Describe a finding of the judge."""
+    return describe(FindingInfo, finding, language)
 
 
 def describe_violations(found: Iterable[Violation], unchecked: int, language: str = ENGLISH) -> CheckReport:

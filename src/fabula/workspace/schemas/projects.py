@@ -35,6 +35,12 @@ class ProjectInfo(Schema):
     characters: int
 
 
+class ProjectList(Schema):
+    """The projects of a store."""
+
+    projects: tuple[ProjectInfo, ...]
+
+
 class ProjectContents(ProjectInfo):
     """A project with the numbers of what it holds, and the title of its series."""
 

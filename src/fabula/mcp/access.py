@@ -1,0 +1,59 @@
+"""What a client of the MCP server may do: in all projects or in one, reading only, through the eyes of a character.
+
+Every call opens its project for a principal. One that sees through a character's eyes is made anew each time, because
+the character learns things while the story is written.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from fabula.context.request import Principal
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
+from fabula.manuscript.projects import ProjectSummary
+from fabula.workspace.grants import has_limits, limit_to_character, refuse_request
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.workspace import Workspace
+
+
+class McpAccess(Struct, frozen=True, kw_only=True):
+    """The rights of a client; by default it may do everything in every project."""
+
+    project_id: str | None = None  # None for all projects
+    is_read_only: bool = False
+    character: str | None = None  # by any name; only with a project
+    principal: Principal = Principal()
+
+    def __post_init__(self) -> None:
+        if self.has_limits and self.project_id is None:  # limits name the ids of one project
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("A character belongs to a project. Name the project too: --project PROJECT"),
+            )
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether it may know less than everything, and therefore change nothing."""
+        return self.character is not None or has_limits(self.principal)
+
+    def list_projects(self, workspace: Workspace) -> list[ProjectSummary]:
+        """List the projects that the client may use, in an order that changes do not change."""
+        found = (one for one in workspace.projects() if self.project_id in (None, one.id))
+        return sorted(found, key=lambda one: (one.number, one.id))
+
+    def open_project(self, workspace: Workspace, name: str | None = None) -> ProjectHandle:
+        """Open a project by its title, number or id; a server of one project opens that one and refuses others."""
+        if self.project_id is None:
+            if not name:
+                raise FabulaError(
+                    Code.REQUEST_INVALID,
+                    message("Name the project: its title, number or id, as the list of projects has them."),
+                )
+            return workspace.project(name, self.principal)
+        own = next((one for one in workspace.projects() if one.id == self.project_id), None)
+        if own is None or (name and name not in (own.id, own.title, str(own.number))):
+            raise refuse_request()
+        if self.character is None:
+            return workspace.project(own.id, self.principal)
+        return workspace.project(own.id, limit_to_character(workspace.project(own.id), self.character))
