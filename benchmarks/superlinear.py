@@ -43,6 +43,7 @@ from fabula.text.names.matcher import NameMatcher
 from fabula.text.names.unknown import find_unknown_names
 from fabula.text.sentences import find_sentence_starts
 from fabula.text.summaries import extract_summary
+from fabula.text.tokens.paragraphs import Paragraphs
 from fabula.text.tokens.tokenizer import load_encoding
 
 MAX_RATIO = 2.5
@@ -117,6 +118,9 @@ SCANNERS: dict[str, Callable[[int], object]] = {
     "js_regex: groups": lambda n: compile_regex("(?:a|" * min(n, 2_000) + ")" * min(n, 2_000), ""),
     "js_regex: repetition": lambda n: _match("(a+)+$", "a" * n + "b"),
     "names: overlapping": lambda n: NameMatcher({"x": ["Ann", "Ann Ann", "Ann Ann Ann"]}).find("Ann " * n),
+    "names: lines without an end": lambda n: Paragraphs("a\n" * n).mention_cache.find_between(
+        NameMatcher({"x": ["Ann"]}).find, 2 * n - 9, 2 * n
+    ),
     "names: many": lambda n: NameMatcher({str(k): [f"Name{k}"] for k in range(n)}).find("Name1 " * 100),
     "names: unknown": lambda n: find_unknown_names(" ".join(f"the {_spell(k)}" for k in range(n)), "en", [], []),
     "names: unknown in a row": lambda n: find_unknown_names("the " + "Monday " * n, "en", [], []),

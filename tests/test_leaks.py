@@ -18,7 +18,9 @@ from fabula.codex import Entry
 from fabula.codex import edits as codex
 from fabula.codex.entry import Progression, Relation
 from fabula.context import Perspective, Position, Result
+from fabula.context.trace import Verdict
 from fabula.conversation.participants import Participant, save_participant
+from fabula.lorebook.edits import Lorebook, RuleSet, save_lorebook
 from fabula.manuscript import documents, outline, projects
 from fabula.manuscript.model import Document
 from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
@@ -33,7 +35,13 @@ QUESTIONS = {
     "lantern_coast": "Who put out the lamp at Harrow, and why? What was in the log and the clock case?",
     "wugang": "是谁灭了灯塔的灯？守礁人到底是谁，林晚死了没有？",
 }
-KINDS = {"search", "codex", "synopsis", "memory", "skill", "working"}
+# The kinds of sources in each layer that reach the checked prompts: preferences, samples and episodes among them.
+KINDS = {
+    *(f"{kind} in retrieved" for kind in ("search", "codex", "synopsis", "memory")),
+    *(f"{kind} in settings" for kind in ("memory", "style")),
+    *(f"{kind} in immediate" for kind in ("skill", "working", "history")),
+    *(f"{kind} in rules" for kind in ("project", "constraint")),
+}
 
 
 @cache
@@ -57,11 +65,11 @@ def later_sentences(sample: str, document: Document, cursor: int) -> set[str]:
     return unknown - known
 
 
-def prompt_fragments(result: Result) -> Iterator[tuple[str, str]]:
-    """The sources and texts of a prompt, without what the editor shows anyway, and the question itself."""
+def prompt_fragments(result: Result) -> Iterator[Verdict]:
+    """What a prompt holds, without what the editor shows anyway, and the question itself."""
     for verdict in result.trace:
         if verdict.included and not verdict.source.startswith(("editor:", "outline:", "input")):
-            yield verdict.source, verdict.text
+            yield verdict
 
 
 def session_of(sample: str) -> WorkingMemory:
@@ -84,7 +92,7 @@ def viewpoints(sample: str) -> Iterator[tuple[Document, int, str]]:
 
 
 def walk(project: ProjectHandle, sample: str) -> set[str]:
-    """Assemble prompts through the whole story, check each, and return the kinds of sources that contributed."""
+    """Assemble prompts through the whole story, check each, and return the kinds of sources in each layer."""
     kinds: set[str] = set()
     for document, cursor, viewer in viewpoints(sample):
         hidden, here = later_sentences(sample, document, cursor), Position(document.id, cursor)
@@ -102,12 +110,13 @@ def walk(project: ProjectHandle, sample: str) -> set[str]:
                 perspective=Perspective.READER if is_reader else Perspective.CHARACTER,
                 character=None if is_reader else viewer,
             )
-            for source, text in prompt_fragments(project.assemble(request, working_memory=session_of(sample))):
+            for verdict in prompt_fragments(project.assemble(request, working_memory=session_of(sample))):
+                source, text = verdict.source, verdict.text
                 leak = sentences(text) & hidden
                 assert not leak, f"{source} at {document.id}:{cursor} through {viewer} tells {sorted(leak)[0]!r}"
                 secret = None if knows else SECRETS[sample].search(text)
                 assert not secret, f"{source} at {document.id}:{cursor} through {viewer} tells {secret and secret[0]!r}"
-                kinds.add(source.partition(":")[0])
+                kinds.add(f"{source.partition(':')[0]} in {verdict.layer}")
     return kinds
 
 
@@ -132,7 +141,7 @@ def test_fragments_of_the_last_chapter_are_not_carried_over_to_the_first() -> No
     first = project.request(document_id="ch-01", cursor=900, additional_input=QUESTIONS["lantern_coast"], window=32_000)
     result = project.assemble(first)
     hidden = later_sentences("lantern_coast", manuscript("lantern_coast").by_id["ch-01"], 900)
-    assert not [source for source, text in prompt_fragments(result) if sentences(text) & hidden]
+    assert not [verdict.source for verdict in prompt_fragments(result) if sentences(verdict.text) & hidden]
 
 
 @pytest.mark.parametrize("sample", sample_names())
@@ -191,6 +200,22 @@ def test_entries_that_a_later_name_brought_in_are_not_held_over_to_an_earlier_pl
     for document, cursor in (("ch-1", None), ("ch-2", None), ("ch-3", 8)):
         request = project.request(document_id=document, cursor=cursor, character="mara")
         assert not sources(project.assemble(request)) & HIDDEN, document
+
+
+@pytest.mark.parametrize("rules", ["exact", "fabula"])
+def test_lore_that_a_later_chapter_brought_in_is_not_held_over_to_an_earlier_place(
+    harbour: Workspace, rules: RuleSet
+) -> None:
+    entries = {"0": {"uid": 0, "key": ["showed his face"], "content": "Hoods are forbidden there.", "sticky": 9}}
+    with harbour.store.write(project="harbour") as tx:
+        save_lorebook(tx, Lorebook(id="lore", name="Lore", book={"entries": entries}, rules=rules))
+    project = harbour.project("harbour")
+    last = project.assemble(project.request(document_id="ch-3", character="mara"))
+    assert "Hoods are forbidden" in last.prompt
+    project.report_answer(last.assembly_id)
+    for document, cursor in (("ch-1", None), ("ch-2", None), ("ch-3", 8)):
+        request = project.request(document_id=document, cursor=cursor, character="mara")
+        assert "Hoods are forbidden" not in project.assemble(request).prompt, document
 
 
 def test_what_an_earlier_chapter_brought_in_stays_in_the_next_one(harbour: Workspace) -> None:

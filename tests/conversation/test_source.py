@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from fabula.context.engine import Engine
 from fabula.context.recipes import CHAT, RECIPES
 from fabula.context.request import Request
 from fabula.context.trace import Reason
+from fabula.conversation import edits
 from fabula.conversation.model import Conversations, Message, MessageKind
+from fabula.conversation.participants import Participant, save_participant
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.relevance import NEEDED
+from fabula.manuscript import projects
+from fabula.store.store import Store
 from fabula.workspace.sources import all_sources
+from fabula.workspace.workspace import Workspace
 from tests.manuscript.stories import ask, chapter, everything, sources, story
 
 
@@ -132,3 +138,18 @@ def test_steps_on_the_way_to_a_reply_are_shown_with_their_kind_where_a_recipe_wa
     )
     assert repeated.prompt.count("Where is the lamp?") == 1
     assert "[Plan] Look in the well." in repeated.prompt
+
+
+@pytest.mark.parametrize("recipe", ["chat", "character-chat"])
+def test_a_very_long_message_stops_no_later_prompt(store: Store, recipe: str) -> None:
+    projects.create(store, "The Pier", project_id="pier")
+    with store.write(project="pier") as tx:
+        save_participant(tx, Participant(id="pawn:ann", name="Ann"))
+        edits.start_conversation(tx, "talk", participants=["pawn:ann", "player:one"])
+        for text in ("Hello.", "灯塔海雾船" * 40_000, "And then?", *(["word " * 39_000] * 5), "Well?"):
+            said = Message(id="", role="user", speaker="player:one", content=text)
+            edits.add_message(tx, "talk", said)
+    with Workspace(store) as workspace:
+        project = workspace.project("pier")
+        result = project.assemble(project.request(conversation_id="talk", speaker_id="pawn:ann", recipe=recipe))
+    assert "Well?" in result.prompt

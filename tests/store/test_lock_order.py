@@ -10,14 +10,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import Table, event, text
 
 from fabula.core.errors import Code, FabulaError
+from fabula.jobs.tables import breakers, jobs, months
 from fabula.manuscript import projects, series
 from fabula.store import undo
 from fabula.store.store import LOCAL_USER, Store
 from fabula.store.tables import projects as project_rows
 from fabula.workspace.deleted_projects import delete_project, restore_project
+from tests.jobs.fake_jobs import KIND, PROJECT, create_project, enqueue_job
 
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
@@ -134,3 +136,20 @@ def wait_for_waiter(store: Store) -> None:
         while not connection.execute(text(WAITING)).scalar_one():
             connection.rollback()
             time.sleep(0.01)
+
+
+@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
+@pytest.mark.parametrize("table", [jobs, breakers, months], ids=lambda table: str(table.name))
+def test_deleting_a_project_while_a_worker_takes_a_job_of_it_is_no_deadlock(store: Store, table: Table) -> None:
+    create_project(store)
+    enqueue_job(store)
+    with store.write(project=PROJECT) as tx:
+        tx.insert(breakers, {"kind": KIND, "failures": 9, "why": ""})
+        tx.insert(months, {"month": "2026-01", "kind": KIND})
+    with ThreadPoolExecutor(1) as threads:
+        with store.all_projects(jobs, writable=True) as all_jobs:
+            assert all_jobs.rows(jobs.c.project_id == PROJECT, lock=True)
+            deleting = threads.submit(delete_project, store, PROJECT)
+            wait_for_waiter(store)
+            all_jobs.for_owner(PROJECT).update_rows(table, {"kind": KIND})
+        assert deleting.result().id == PROJECT

@@ -224,7 +224,10 @@ def _injection_rank(piece: MeasuredFragment) -> tuple[bool, bool, int, float]:
 
 
 def _limit_tokens(candidates: Candidates, limit: int, measure: Measure, previously_included: Sequence[str]) -> None:
-    """Fragments of the last prompt that are not needed now do not count, and the text window is shortened."""
+    """Refuse a request that gathered too much; messages are left out before that, and the text window is shortened.
+
+    Fragments of the last prompt that are not needed now do not count.
+    """
     size = candidates.count_tokens()
     if size > limit and previously_included:
         before = frozenset(previously_included)
@@ -233,6 +236,8 @@ def _limit_tokens(candidates: Candidates, limit: int, measure: Measure, previous
             for piece in candidates.retrieved
             if piece.fragment.source in before and piece.fragment.score < NEEDED
         )
+    if size > limit:
+        size = _leave_out_messages(candidates, size, limit)
     if size > limit:
         raise FabulaError(
             Code.INPUT_TOO_LARGE,
@@ -250,3 +255,23 @@ def _limit_tokens(candidates: Candidates, limit: int, measure: Measure, previous
         cut = window.fit(measure.tokenizer, limit - size, paragraphs_only=True)
         if cut is not None:
             candidates.window, candidates.window_tokens = replace(window, begin=cut.start), cut.tokens
+
+
+def _leave_out_messages(candidates: Candidates, size: int, limit: int) -> int:
+    """Leave out messages while too much was gathered: earlier ones, then the oldest of the history; return the size.
+
+    So one very long message, or a few, do not stop every later prompt of their conversation.
+    """
+    earlier = [piece for piece in candidates.retrieved if piece.kind == INJECTED_KINDS[-1]]
+    earlier.sort(key=lambda piece: (piece.tokens <= limit, piece.fragment.score))
+    dropped: set[int] = set()
+    for pieces, reason in ((earlier, Reason.CHUNK_LIMIT), (candidates.history, Reason.HISTORY_CAP)):
+        for piece in pieces:
+            if size <= limit:
+                break
+            candidates.drop(piece.fragment, reason, piece.tokens)
+            dropped.add(id(piece))
+            size -= piece.tokens
+    candidates.retrieved = [piece for piece in candidates.retrieved if id(piece) not in dropped]
+    candidates.history = [piece for piece in candidates.history if id(piece) not in dropped]
+    return size

@@ -52,7 +52,8 @@ ColumnInfo = dict[
     str, Any
 ]  # for saves: `file`, `type`, `parent`, `any_length` (see `save.tables`); for undo: `refers_to`
 MAX_SHORT_TEXT = 1_000  # characters of ids, names and titles
-MAX_LONG_TEXT = 1_000_000  # characters of every other text that a prompt may hold; a document has files of its own
+MAX_LONG_TEXT = 1_000_000  # characters of every other text that a prompt may hold
+MAX_FILE_TEXT = 5_000_000  # characters of a document, which has a file of its own in a save
 _SHORT_COLUMNS = frozenset(
     {"title", "name", "type", "kind", "status", "pov", "model", "label", "cause", "mode", "speaker"}
 )
@@ -113,10 +114,12 @@ def is_short(column: Column[Any]) -> bool:
 
 def max_characters(column: Column[Any]) -> int | None:
     """How many characters the services let into a text column; None for JSON, and for texts of any length."""
-    if not isinstance(column.type, Text) or not column.info.keys().isdisjoint({"file", "any_length"}):
+    if not isinstance(column.type, Text) or "any_length" in column.info:
         return None
     if is_short(column):
         return MAX_SHORT_TEXT
+    if "file" in column.info:
+        return MAX_FILE_TEXT
     return MAX_LONG_TEXT if table_info(column.table).in_saves else None
 
 

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -191,10 +190,12 @@ def test_a_session_of_a_stranger_neither_stalls_a_writer_nor_leads_one_to_anothe
     assert refused.value.code is Code.EXPORT_REFUSED
     lock.unlink()
     lock.write_bytes(b"somebody")
-    plants: tuple[Callable[[], None], ...] = (lambda: seen.symlink_to(own), lambda: os.mkfifo(seen))
-    for plant in plants:
+    for is_link in (True, False):
         seen.unlink(missing_ok=True)
-        plant()
+        if is_link:
+            seen.symlink_to(own)
+        else:
+            os.mkfifo(seen)
         with pytest.raises(FabulaError):
             append_messages(folder, [make_line("a")])
         assert own.read_text() == "Mine."

@@ -25,7 +25,7 @@ from fabula.manuscript.tables import beats
 from fabula.store.save import reader as save_open
 from fabula.store.save.loading import list_project_backups, load_save, verify_save
 from fabula.store.save.tables import series_formats, table_formats
-from fabula.store.schema import MAX_SHORT_TEXT, max_characters
+from fabula.store.schema import MAX_LONG_TEXT, max_characters
 from fabula.store.store import Store
 from tests.conftest import ENGINES
 from tests.store.save.rows import GOLDEN, PROJECT, assert_says, everything, fill, members
@@ -275,6 +275,7 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], Code, tuple[str, ...]]] = 
         ("line 1 of budgets",),
     ),
     "a preset without end": (_row("presets", 0, nodes=[{"type": "message"}] * 1001), DAMAGED, ("nodes",)),
+    "6 MB in one document": (_member(FIRST, b"a" * 6_000_000), UNSAFE, ("line 1 of documents", "5000000")),
     "200 MB in one document": (_member(FIRST, b"a" * 200_000_000), UNSAFE, ("MB",)),
     "a secret inside a setting": (_row("settings", 0, value=[{"password": "x"}]), UNSAFE, ("secret", "line 1")),
 }
@@ -458,7 +459,7 @@ def test_no_text_of_a_row_is_longer_than_the_services_allow(tmp_path: Path) -> N
     for table_format in (*table_formats(), *series_formats()):
         for column, most in table_format.max_characters.items():
             forged = Forgery()
-            if most == MAX_SHORT_TEXT or f"{table_format.name}.jsonl" not in forged.members:
+            if most != MAX_LONG_TEXT or f"{table_format.name}.jsonl" not in forged.members:
                 continue
             forged.line(table_format.name, 0, **{column: "x" * (most + 1)})
             forged.write(tmp_path / "bad.fabula")
@@ -470,7 +471,7 @@ def test_no_text_of_a_row_is_longer_than_the_services_allow(tmp_path: Path) -> N
         for column in table_format.table.columns
         if isinstance(column.type, Text) and max_characters(column) is None
     }
-    assert unlimited == {"documents.text", "revisions.text", "runs.prompt", "runs.answer"}
+    assert unlimited == {"revisions.text", "runs.prompt", "runs.answer"}
 
 
 def test_the_forger_makes_good_saves_where_nothing_is_changed(store: Store, tmp_path: Path) -> None:

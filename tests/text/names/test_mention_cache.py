@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from fabula.text.names.matcher import NameMatch, NameMatcher
-from fabula.text.names.mention_cache import MAX_SECTION_CHARACTERS, SECTION_PARAGRAPHS
+from fabula.text.names.mention_cache import MAX_SECTION_CHARACTERS, SECTION_PARAGRAPHS, MentionCache
 from fabula.text.tokens.paragraphs import Paragraphs
 
 NAMES = NameMatcher({"mara": ["Mara"], "otto": ["Otto"]})
@@ -91,3 +91,20 @@ def test_other_names_are_searched_anew() -> None:
 def test_endless_paragraphs_are_not_searched_whole() -> None:
     text = "Mara and on and on " * MAX_SECTION_CHARACTERS
     assert Paragraphs(text).mention_cache.find_between(NAMES.find, 100, 200) is None
+
+
+def test_a_text_without_sentence_ends_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines, looked = 20_000, 0
+    begins_sentence = MentionCache._begins_sentence
+
+    def count(cache: MentionCache, start: int) -> bool:
+        nonlocal looked
+        looked += 1
+        return begins_sentence(cache, start)
+
+    monkeypatch.setattr(MentionCache, "_begins_sentence", count)
+    cache = Paragraphs("a\n" * lines).mention_cache
+    for offset in (2 * lines - 10, lines, 500, lines, 2 * lines - 40):
+        cache.find_between(NAMES.find, offset, offset + 10)
+        cache.count_in_scene(NAMES.find, offset)
+    assert looked <= 2 * lines

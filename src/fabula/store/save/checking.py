@@ -178,16 +178,13 @@ class _Checker:
         info, record = table_info(table_format.table), line.record
         if self._save.is_trusted or not table_format.is_portable(record):
             return
-        for name, most in table_format.max_characters.items():
-            if len(record.get(name) or "") > most:
-                reason: Sentence | str = message("{column!r} has more than {max} characters", column=name, max=most)
-                raise self._unusable(line, reason)
+        for name in table_format.max_characters.keys() - table_format.file_columns.keys():
+            self._check_length(table_format, line, name, record.get(name) or "")
         try:
             if info.check_row is not None:
                 info.check_row(record)
         except (FabulaError, ValueError) as error:
-            reason = error.message if isinstance(error, FabulaError) else str(error)
-            raise self._unusable(line, reason) from None
+            raise self._unusable(line, error.message if isinstance(error, FabulaError) else str(error)) from None
         if info.max_each is not None:
             owner = record.get(info.max_each.column)
             names = grouped.setdefault(owner, set())
@@ -195,6 +192,11 @@ class _Checker:
             if len(names) > info.max_each.most:
                 reason = message("{owner!r} has more than {max} of them", owner=owner, max=info.max_each.most)
                 raise self._unusable(line, reason)
+
+    def _check_length(self, table_format: TableFormat, line: SaveLine, name: str, text: str) -> None:
+        most = table_format.max_characters[name]
+        if len(text) > most:
+            raise self._unusable(line, message("{column!r} has more than {max} characters", column=name, max=most))
 
     def _unusable(self, line: SaveLine, reason: Sentence | str) -> FabulaError:
         problem = message("{location} cannot be used ({reason})", location=line.location, reason=reason)
@@ -232,14 +234,16 @@ class _Checker:
                 raise self._damaged(problem)
         for name in table_format.file_columns:
             if record.get(name) is not None:
-                self._check_text(line, record[name]["file"])
+                text = self._check_text(line, record[name]["file"])
+                if not self._save.is_trusted:
+                    self._check_length(table_format, line, name, text)
         if table_format.holds_settings:
             value = record.get("value")
             if is_secret(record["name"], value) or contains_secret(value):
                 problem = message("{location} holds what looks like a secret, and no save does", location=location)
                 raise save_unsafe(self._save.label, problem)
 
-    def _check_text(self, line: SaveLine, file: str) -> None:
+    def _check_text(self, line: SaveLine, file: str) -> str:
         if file not in self._save.texts or file in self.used_texts:
             problem = message(
                 "{location} names {file!r}, which is not there or belongs to another row",
@@ -248,7 +252,7 @@ class _Checker:
             )
             raise self._damaged(problem)
         self.used_texts.add(file)
-        self._save.text(file)
+        return self._save.text(file)
 
     def _check_tree(self, table_format: TableFormat, parents: Mapping[Any, Any]) -> None:
         """Refuse a tree with a cycle and, where parents are required, one that lacks some or is too deep."""

@@ -48,12 +48,13 @@ class SceneMentions(Struct, frozen=True):
 class MentionCache:
     """The names mentioned in one text, for one function that finds them."""
 
-    __slots__ = ("_edges", "_find", "_scene_gap", "_scenes", "_sections", "_starts", "_text")
+    __slots__ = ("_edges", "_find", "_first_at", "_scene_gap", "_scenes", "_sections", "_starts", "_text")
 
     def __init__(self, text: str, paragraph_starts: Sequence[int]) -> None:
         self._text = text
         self._starts = paragraph_starts
         self._edges: dict[int, int] = {}
+        self._first_at: dict[int, int] = {}  # the first section that is known to begin at an edge
         self._find: FindNames | None = None
         self._scene_gap: int | None = None
         self._sections: dict[int, _Section] = {}
@@ -97,9 +98,9 @@ class MentionCache:
         if self._find != find:
             self._find, self._sections, self._scenes = find, {}, {}
         number = max(bisect_right(self._starts, offset) - 1, 0) // SECTION_PARAGRAPHS
-        while number and self._edge(number) > offset:
-            number -= 1
-        return number
+        while number > 0 and (edge := self._edge(number)) > offset:
+            number = self._first_at[edge] - 1
+        return max(number, 0)
 
     def _count_before(self, find: FindNames, number: int) -> SceneMentions:
         """The scene up to the beginning of a section, as far back as mentions are counted."""
@@ -146,8 +147,15 @@ class MentionCache:
             paragraph = number * SECTION_PARAGRAPHS
             while 0 < paragraph < len(self._starts) and not self._begins_sentence(self._starts[paragraph]):
                 paragraph += 1
-            edge = self._starts[paragraph] if paragraph < len(self._starts) else len(self._text)
+                if not paragraph % SECTION_PARAGRAPHS and paragraph // SECTION_PARAGRAPHS in self._edges:
+                    edge = self._edges[paragraph // SECTION_PARAGRAPHS]  # which a section behind this one found before
+                    break
+            if edge is None:
+                edge = self._starts[paragraph] if paragraph < len(self._starts) else len(self._text)
+            for passed in range(number, -(-paragraph // SECTION_PARAGRAPHS)):
+                self._edges[passed] = edge
             self._edges[number] = edge
+            self._first_at[edge] = min(number, self._first_at.get(edge, number))
         return edge
 
     def _begins_sentence(self, start: int) -> bool:
