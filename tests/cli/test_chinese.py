@@ -130,3 +130,37 @@ def test_words_of_a_place_are_said_to_be_absent_or_to_stand_there_often(room: Ro
     words = ("codex", "progress", "Coast", "Mara", "X", "--since")
     assert "本章里没有“没有的字”" in room.run(*words, "1:没有的字", code=2)
     assert re.search("“the”.*[0-9]+ ?次", room.run(*words, "1:the", code=2))
+
+
+@pytest.mark.parametrize("words", all_commands(), ids=" ".join)
+def test_examples_of_help_are_in_chinese(words: tuple[str, ...]) -> None:
+    """Titles, names and texts are Chinese; commands, options, values and files are typed as they are."""
+    found = re.search(r"例如：(.*?)\n\n", run(*words, "--help"), re.DOTALL)
+    example = re.sub(r"\s+", " ", found[1]) if found is not None else ""
+    quoted = "".join(re.findall(r'"[^"]*"', example))
+    assert not re.search(r"[A-Za-z]", quoted.replace("content=", ""))
+    assert not re.search(r"\b[A-Z][a-z]+|ch-\d|\bID\b|lantern|\blast\b", example)
+
+
+def test_words_for_who_knows_and_from_when_are_typed_in_chinese(room: Room) -> None:
+    assert room.read("codex", "edit", "Coast", "Grace Odell", "--known-to", "无人")["knownTo"] == []
+    assert room.read("codex", "edit", "Coast", "Grace Odell", "--known-to", "读者")["knownTo"] == ["reader"]
+    assert room.read("codex", "edit", "Coast", "Grace Odell", "--known-to", "所有人")["knownTo"] is None
+    room.run("codex", "edit", "Coast", "Grace Odell", "--since", "2")
+    assert room.read("codex", "edit", "Coast", "Grace Odell", "--since", "开头")["since"] is None
+    for eyes in ("作者", "读者", "reader"):
+        room.run("assemble", "Coast", "--eyes", eyes)
+    assert "作者、读者、人物" in room.run("assemble", "Coast", "--eyes", "上帝", code=2)
+    for words in (("codex", "know"), ("codex", "add"), ("constraint", "add"), ("assemble",), ("accept",)):
+        assert not re.search(r"\b(reader|nobody|everybody|start|end|last)\b", run(*words, "--help"))
+
+
+def test_a_book_of_hui_is_counted_in_hui(room: Room) -> None:
+    room.run("new", "三国演义", "--language", "zh")
+    for number, title in ((1, "第一回 宴桃园豪杰三结义"), (2, "第二回 张翼德怒鞭督邮"), (3, "第三回 议温明董卓叱丁原")):
+        room.run("chapter", "new", "三国演义", title, "--text", "-", stdin=f"玄德来了。{number}")
+    assert "全书有编号的共 3 回" in room.run("chapter", "show", "三国演义", "9", code=2)
+    said = room.run("constraint", "add", "三国演义", "第二回之前不得提到孔明。")
+    assert "第2回" in said.replace(" ", "")
+    assert "章" not in said.replace("章节", "")
+    assert "章" in room.run("chapter", "show", "Coast", "99", code=2)  # another book is counted in its own word

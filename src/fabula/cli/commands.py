@@ -16,6 +16,7 @@ from typer._click import Command, Context, HelpFormatter, Parameter
 from typer._click.exceptions import BadParameter, NoArgsIsHelpError, UsageError
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
+from fabula.cli.example_names import translate_example
 from fabula.cli.output import choose_language, current_language, translate, warn
 from fabula.cli.tables import measure_width
 from fabula.core.messages import ENGLISH, Sentence, load_translations, message
@@ -132,6 +133,8 @@ def translate_text(text: str) -> str:
     for template, pattern in _foreign_patterns():
         if matched := pattern.fullmatch(text):
             values = {name: translate_text(value) for name, value in matched.groupdict().items()}
+            if "command" in values:
+                values["command"] = translate_example(values["command"], translate)
             return Sentence(template, values).render(current_language())
     return text
 

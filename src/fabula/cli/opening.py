@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fabula.cli.output import describe_error, invalid_request, quote_name, use_project_language, warn
+from fabula.cli.output import describe_error, invalid_request, quote_name, use_chapter_word, use_project_language, warn
 from fabula.cli.progress import show_progress
 from fabula.core.errors import FabulaError
 from fabula.core.file_errors import describe_os_error, missing_file
@@ -58,8 +58,18 @@ def find_project(workspace: Workspace, name: str) -> ProjectHandle:
     handle = workspace.project(name)
     use_project_language(next(one.language for one in workspace.projects() if one.id == handle.id))
     with show_progress(message("Opening {title}", title=name)):
-        use_project_language(handle.view.project.language)
+        use_words_of(handle)
     return handle
+
+
+def use_words_of(project: ProjectHandle) -> None:
+    """Print in the language of a project from now on, and count its chapters in its own word for them."""
+    from fabula.manuscript.model import Manuscript
+    from fabula.manuscript.numbering import find_chapter_word
+
+    view = project.view
+    use_project_language(view.project.language)
+    use_chapter_word(find_chapter_word(one.title for one in (view.snapshot(Manuscript) or Manuscript()).documents))
 
 
 def number_project(workspace: Workspace, project_id: str) -> int:
@@ -81,7 +91,7 @@ def open_project(name: str, location: str | None, *, runs_jobs: bool = True) -> 
 
     if is_read_only(name):
         with closing(open_read_only(name)) as handle:
-            use_project_language(handle.view.project.language)
+            use_words_of(handle)
             yield handle
         return
     with open_workspace(location, runs_jobs=runs_jobs) as workspace:

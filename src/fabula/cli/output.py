@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import format_time as format_time
-from fabula.core.messages import ENGLISH, Sentence, join_names, list_languages, show
+from fabula.core.messages import ENGLISH, Sentence, count_in, join_names, list_languages, show
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 LANGUAGE_VARIABLE = "FABULA_LANGUAGE"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _language: ContextVar[str] = ContextVar("language", default=ENGLISH)
+_chapter_word: ContextVar[str] = ContextVar("chapter_word", default="")
 
 
 def choose_language() -> None:
     """Begin a run in the language that the person chose, else in that of the locale."""
     locale = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    _chapter_word.set("")
     _language.set(next((language for language in list_languages() if locale.startswith(language)), ENGLISH))
     chosen = os.environ.get(LANGUAGE_VARIABLE)
     if chosen and chosen not in list_languages():
@@ -45,18 +47,28 @@ def choose_language() -> None:
 
 def use_project_language(language: str) -> None:
     """Print in the language of a project from now on, unless the person chose another one."""
-    if not os.environ.get(LANGUAGE_VARIABLE):
+    if not has_chosen_language():
         _language.set(language)
 
 
+def has_chosen_language() -> bool:
+    """Has the person chosen the language of this run, whatever the project's is?"""
+    return bool(os.environ.get(LANGUAGE_VARIABLE))
+
+
+def use_chapter_word(word: str) -> None:
+    """Count chapters from now on in the word that a book has for its own, such as 回."""
+    _chapter_word.set(word)
+
+
 def current_language() -> str:
-    """Return the language of this run."""
-    return _language.get()
+    """Return the language of this run, with the word that the book at hand has for its chapters."""
+    return count_in(_language.get(), _chapter_word.get())
 
 
 def language_of_texts() -> Language:
     """Return the language of this run as templates and titles have it: that of a story."""
-    return "zh" if current_language() == "zh" else "en"
+    return "zh" if _language.get() == "zh" else "en"
 
 
 def render(value: object) -> str:

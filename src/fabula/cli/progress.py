@@ -21,8 +21,11 @@ SHOWN_AFTER = 2.0  # seconds
 
 
 @contextmanager
-def show_progress(title: Sentence) -> Iterator[Callable[[int, int], None]]:
-    """Show progress while a block runs; the function it gives takes how much is done, and of how much."""
+def show_progress(title: Sentence | str) -> Iterator[Callable[[int, int], None]]:
+    """Show progress while a block runs; the function it gives takes how much is done, and of how much.
+
+    The title is a sentence, or the name of a file where the language of this run is not known yet.
+    """
     shown = ProgressDisplay(title)
     shown.start()
     try:
@@ -34,9 +37,10 @@ def show_progress(title: Sentence) -> Iterator[Callable[[int, int], None]]:
 class ProgressDisplay:
     """Progress of one piece of work, which appears after two seconds."""
 
-    def __init__(self, title: Sentence) -> None:
+    def __init__(self, title: Sentence | str) -> None:
         # The timer's thread does not know the language of this run.
-        self._title = printable(translate("{title} (Ctrl-C stops it)", title=title))
+        has_words = isinstance(title, Sentence)
+        self._title = printable(translate("{title} (Ctrl-C stops it)", title=title) if has_words else f"{title} …")
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
         self._bar: Progress | None = None

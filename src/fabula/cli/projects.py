@@ -16,6 +16,7 @@ from fabula.cli.options import IDS, JSON, OVERWRITE, PROJECT, STORE
 from fabula.cli.output import (
     current_language,
     format_time,
+    has_chosen_language,
     invalid_request,
     print_json,
     print_line,
@@ -31,7 +32,7 @@ from fabula.cli.progress import show_progress
 from fabula.cli.tables import Column, print_list, print_table
 from fabula.cli.value_names import name_value
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Sentence, join_names, message, plural
+from fabula.core.messages import Sentence, join_names, list_languages, message, plural
 
 if TYPE_CHECKING:
     from fabula.store.doctor import HealthFinding
@@ -127,8 +128,14 @@ def import_manuscript(
             raise invalid_request("Say which project to update: --into PROJECT. Nothing was changed.")
         _update_manuscript(path, into, preview=preview, remove_missing=remove_missing, store=store)
         return
-    with open_workspace(store) as workspace, show_progress(message("Importing {file}", file=path.name)) as progress:
-        report = workspace.import_manuscript(path, into=into, title=title, language=language, progress=progress)
+    with open_workspace(store) as workspace:
+        if into is not None:
+            find_project(workspace, into)  # from now on, its language
+        elif language in list_languages():
+            use_project_language(language)
+        is_known = into is not None or language in list_languages() or has_chosen_language()
+        with show_progress(message("Importing {file}", file=path.name) if is_known else path.name) as progress:
+            report = workspace.import_manuscript(path, into=into, title=title, language=language, progress=progress)
         imported = find_project(workspace, report.project_id).view.project
         name = name_project(workspace, report.project_id)
     counts = [
@@ -175,9 +182,10 @@ _UPDATE_WORDS = {
 
 def _update_manuscript(path: Path, into: str, *, preview: bool, remove_missing: bool, store: str | None) -> None:
     """Update a project, and print what changed."""
-    with open_workspace(store) as workspace, show_progress(message("Importing {file}", file=path.name)):
+    with open_workspace(store) as workspace:
         title = find_project(workspace, into).view.project.title
-        report = workspace.update_manuscript(path, into, remove_missing=remove_missing, preview=preview)
+        with show_progress(message("Importing {file}", file=path.name)):
+            report = workspace.update_manuscript(path, into, remove_missing=remove_missing, preview=preview)
     for one in report.update.updates:
         name = f"{one.old_title} → {one.title}" if one.old_title else one.title
         lengths = f"{one.old_length:,} → {one.new_length:,}" if one.old_length != one.new_length else ""

@@ -64,7 +64,7 @@ def edit(
 ) -> None:
     """Write a summary or a recap yourself; the model does not replace it.
 
-    Example: fabula recap edit "The Lantern Coast" evening-talk ID "They agreed to leave at dawn."
+    Example: fabula recap edit "The Lantern Coast" evening-talk 1 "They agreed to leave at dawn."
     """
     from fabula.workspace.schemas.recaps import describe_recap
 
@@ -88,7 +88,7 @@ def delete(
 ) -> None:
     """Delete a summary or a recap; it comes back only when all are made anew.
 
-    Example: fabula recap delete "The Lantern Coast" evening-talk ID
+    Example: fabula recap delete "The Lantern Coast" evening-talk 1
     """
     from fabula.workspace.schemas.recaps import RemovedRecap
 
@@ -108,7 +108,7 @@ def reorder(
 ) -> None:
     """Put the recaps in another order.
 
-    Example: fabula recap reorder "The Lantern Coast" evening-talk ID2 ID1
+    Example: fabula recap reorder "The Lantern Coast" evening-talk 2 1
     """
     from fabula.workspace.schemas.recaps import RecapOrder
 

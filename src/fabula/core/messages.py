@@ -20,6 +20,7 @@ ENGLISH = "en"
 _FOLDER = Path(__file__).with_name("translations")
 
 _QUOTED = re.compile(r"“\{(\w+)\}”")  # a value in quotes: the quotes inside it are single ones
+_CHAPTERS = ("zh", re.compile("章(?!节)"))  # the language that counts in words of the book, and the usual word
 _INNER_QUOTES = str.maketrans("“”", "‘’")
 
 Translations = Mapping[str, str | Mapping[str, str]]
@@ -79,12 +80,34 @@ def join_alternatives(names: Sequence[str | Sentence]) -> Sentence:
     return message("{first} or {last}", first=tuple(others), last=last) if others else join_names(names)
 
 
+def is_word(typed: str, word: Sentence) -> bool:
+    """Is what a person typed this word, in any language that Fabula speaks?"""
+    return typed in (word.render(language) for language in list_languages())
+
+
+def count_in(language: str, chapter_word: str) -> str:
+    """Return a language in which chapters are called what a book calls its own: 回 in place of 章."""
+    return f"{language}@{chapter_word}" if language == _CHAPTERS[0] and chapter_word else language
+
+
 @cache
 def load_translations(language: str) -> Translations:
     """Return the translations into one language by English template; none for English and for unknown languages."""
+    language, _, chapter_word = language.partition("@")
     if language not in list_languages() or language == ENGLISH:
         return {}
+    if chapter_word:
+        return {
+            template: _rename_chapters(translation, chapter_word) if "chapter" in template.lower() else translation
+            for template, translation in load_translations(language).items()
+        }
     return msgspec.json.decode((_FOLDER / f"{language}.json").read_bytes(), type=dict[str, str | dict[str, str]])
+
+
+def _rename_chapters(translation: str | Mapping[str, str], chapter_word: str) -> str | Mapping[str, str]:
+    if isinstance(translation, str):
+        return _CHAPTERS[1].sub(chapter_word, translation)
+    return {form: _CHAPTERS[1].sub(chapter_word, text) for form, text in translation.items()}
 
 
 @cache

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 
 from msgspec import Struct
 
@@ -36,6 +37,9 @@ _STATED = re.compile(
     rf"|第 ?(?P<chinese>{CHINESE_NUMBER}) ?(?P<character>[{_CHARACTERS}])"
     rf"|卷之?(?P<volume>{CHINESE_NUMBER})",
     re.IGNORECASE,
+)
+_CHINESE_CHAPTER = re.compile(
+    rf"(?:第 ?{CHINESE_NUMBER} ?[卷部册集辑] ?)?第 ?{CHINESE_NUMBER} ?(?P<character>[章回节節话話折幕卷])"
 )
 _BETWEEN = re.compile(r"[\s,.:：，、·—–/-]*+(?:(?:of|the|正文)\s)?")
 _BARE = re.compile(
@@ -101,6 +105,13 @@ def _read_numbers(title: str) -> tuple[Divisions, str]:
         separator = _BETWEEN.match(text, match.end())
         at = separator.end() if separator is not None else match.end()
     return tuple(found), text[at:]
+
+
+def find_chapter_word(titles: Iterable[str]) -> str:
+    """What a Chinese book calls its chapters: 回, 话 or 节 where most numbered titles do, else nothing."""
+    words = Counter(match["character"] for title in titles if (match := _CHINESE_CHAPTER.match(title.strip(" 　【[#"))))
+    word, count = max(words.items(), key=itemgetter(1), default=("", 0))
+    return word if 2 * count > words.total() else ""
 
 
 @lru_cache(maxsize=8192)

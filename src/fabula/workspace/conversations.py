@@ -21,7 +21,7 @@ from fabula.conversation.tables import conversations, messages
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
 from fabula.core.ids import parse_timestamp
-from fabula.core.messages import message, plural
+from fabula.core.messages import is_word, message, plural
 from fabula.core.view import View
 from fabula.settings.values import read_values
 from fabula.store import undo
@@ -38,6 +38,7 @@ PAGE_SIZE = "History.HistoryPageSize"
 UNDO_TIME = timedelta(seconds=10)  # in which a deletion can be undone by `undo_delete`
 _DELETED = (message("message"), message("conversation"))
 LAST = "last"  # the newest message of the active path
+LAST_WORD = message("last")  # the same, as a person types it
 
 
 class ConversationDetails(Struct, frozen=True):
@@ -335,7 +336,7 @@ def find_message(reading: ReadTransaction, conversation: str, name: str) -> str:
     """Return the id of a message of a conversation: by its id, the number it is shown with, or `last`."""
     row = reading.require(conversations, id=find_conversation(None, reading, conversation))
     in_conversation = messages.c.conversation_id == row.id
-    if name == LAST and row.leaf_id is not None:
+    if is_word(name, LAST_WORD) and row.leaf_id is not None:
         return str(row.leaf_id)
     is_wanted = messages.c.number == int(name) - 1 if name.isdecimal() and len(name) < 10 else messages.c.id == name
     found = reading.rows(messages, in_conversation, is_wanted, only=("id",))

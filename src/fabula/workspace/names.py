@@ -28,7 +28,7 @@ from fabula.conversation.participants import (
 from fabula.conversation.tables import conversations, participants, presence
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import format_time
-from fabula.core.messages import Sentence, list_languages, message, plural, show
+from fabula.core.messages import Sentence, is_word, list_languages, message, plural, show
 from fabula.core.story import READER, name_divisions
 from fabula.core.view import View
 from fabula.lorebook.scan_order import make_title
@@ -365,7 +365,7 @@ def read_knowers(view: View, reading: ReadTransaction | None, names: Sequence[st
 def read_group(name: str) -> str:
     """Return `reader`, `everybody` or `nobody` where a name is the word that a list prints for it, else the name."""
     for group, words in _GROUP_WORDS.items():
-        if any(name == word.render(language) for word in words for language in list_languages()):
+        if any(is_word(name, word) for word in words):
             return group
     return name
 

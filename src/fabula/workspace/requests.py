@@ -19,7 +19,7 @@ from fabula.conversation.participants import Participants
 from fabula.conversation.personas import find_identity, find_user_name
 from fabula.conversation.source import CONVERSATION_SOURCE
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import join_names, message
+from fabula.core.messages import is_word, join_names, message
 from fabula.core.story import Perspective
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
@@ -29,18 +29,25 @@ from fabula.text.offsets import check_cursor, map_to_stored_text, normalise
 from fabula.workspace.names import find_character_ids
 
 _RECIPES_WITH_TEXT = frozenset(name for name, recipe in RECIPES.items() if EDITOR_SOURCE.name in recipe.sources)
+_PERSPECTIVES = {
+    Perspective.AUTHOR: message("author"),
+    Perspective.READER: message("reader"),
+    Perspective.CHARACTER: message("character"),
+}
 
 
 def read_perspective(perspective: str | None) -> Perspective | None:
     """Return the perspective of that name; any other is refused with those there are."""
-    try:
-        return None if perspective is None else Perspective(perspective)
-    except ValueError:
-        known = join_names(list(Perspective))
+    if perspective is None:
+        return None
+    found = next((one for one, word in _PERSPECTIVES.items() if is_word(perspective, word)), None)
+    if found is None:
+        known = join_names([*_PERSPECTIVES.values()])
         raise FabulaError(
             Code.REQUEST_INVALID,
             message("{name!r} is no perspective. There are: {known}.", name=perspective, known=known),
-        ) from None
+        )
+    return found
 
 
 def has_known_ids(request: Request, view: View) -> bool:

@@ -11,7 +11,7 @@ from fabula.context.request import Request
 from fabula.conversation.documents import get_document_id
 from fabula.conversation.model import Message
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import is_word, message
 from fabula.llm import runs
 from fabula.llm.runs import GenerationRun, SpendingTotal
 from fabula.llm.tables import runs as run_rows
@@ -28,7 +28,7 @@ from fabula.workspace.cursor import find_words, read_cursor
 from fabula.workspace.document_conversations import accept_answer, find_answer, take_off_path
 from fabula.workspace.verbs import ProjectVerbs
 
-LAST = "last"  # names the latest run
+LAST = message("last")  # as a person types it: names the latest run
 SEARCHED_RUNS = 1000  # the latest ones, among which a run is found by the beginning of its id
 _MONTH = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
 
@@ -187,7 +187,7 @@ class RunVerbs(ProjectVerbs):
 
 def _find_answer_id(reading: ReadTransaction, run: str) -> str:
     """Return the id of a run to decide on; the `last` one is not a run that ended before it wrote anything."""
-    if run != LAST:
+    if not is_word(run, LAST):
         return _find_id(reading, run)
     for latest in runs.list_runs(reading, limit=SEARCHED_RUNS):
         if latest.answer.strip() or latest.outcome not in runs.UNFINISHED_OUTCOMES:
@@ -200,7 +200,7 @@ def _find_answer_id(reading: ReadTransaction, run: str) -> str:
 def _find_id(reading: ReadTransaction, run: str) -> str:
     if reading.row(run_rows, id=run) is not None:
         return run
-    if run == LAST and (latest := runs.list_runs(reading, limit=1)):
+    if is_word(run, LAST) and (latest := runs.list_runs(reading, limit=1)):
         return latest[0].id
     searched = runs.list_runs(reading, limit=SEARCHED_RUNS)
     if not find_matches(searched, run):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import Sentence, is_word, message
 from fabula.core.story import Position
 from fabula.manuscript.snapshot import sort_in_reading_order
 from fabula.manuscript.tables import documents
@@ -12,7 +12,7 @@ from fabula.text.lookup import MAX_DIGITS
 from fabula.workspace.cursor import explain_words
 from fabula.workspace.names import find_document, match_documents, name_documents
 
-START, END = "start", "end"  # take a limit in the story away
+START, END = message("start"), message("end")  # take a limit in the story away
 
 
 def find_chapter(reading: ReadTransaction, name: str) -> str:
@@ -50,6 +50,6 @@ def read_place(reading: ReadTransaction, text: str) -> Position:
     )
 
 
-def read_limit(reading: ReadTransaction, text: str, no_limit: str) -> Position | None:
+def read_limit(reading: ReadTransaction, text: str, no_limit: Sentence) -> Position | None:
     """Read a place from which or until which something holds; None for the word that takes the limit away."""
-    return None if text == no_limit else read_place(reading, text)
+    return None if is_word(text, no_limit) else read_place(reading, text)

@@ -28,10 +28,10 @@ from fabula.cli.output import current_language, invalid_request, print_line, pri
 from fabula.conversation.model import Message, MessageKind, get_kind
 from fabula.conversation.participants import strip_revision
 from fabula.core.errors import FabulaError
-from fabula.core.messages import Sentence, message
+from fabula.core.messages import Sentence, is_word, message
 from fabula.text.lookup import find_by_name, fold_name
 from fabula.workspace.chat.rounds import list_names as list_own_names
-from fabula.workspace.conversations import LAST
+from fabula.workspace.conversations import LAST, LAST_WORD
 
 if TYPE_CHECKING:
     from fabula.workspace.chat import ChatEvents, ChatState
@@ -225,7 +225,7 @@ class ChatSession:
     def edit(self, rest: str) -> None:
         """Correct a message: in the editor, or by the text behind the command."""
         first, _, text = rest.partition(" ")
-        name, text = (first, text.strip()) if first.isdecimal() or first == LAST else (LAST, rest)
+        name, text = (first, text.strip()) if first.isdecimal() or is_word(first, LAST_WORD) else (LAST, rest)
         said = self._project.conversations.get_message(self.id, name)
         if not text:
             if not self.lines.is_terminal:

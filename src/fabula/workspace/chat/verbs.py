@@ -26,7 +26,7 @@ from fabula.conversation.modes import DEFAULT_MODE, Mode, Step
 from fabula.conversation.participants import Participants, get_participant, strip_revision
 from fabula.conversation.snapshot import load_newest_messages
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Sentence, join_names, message
+from fabula.core.messages import Sentence, is_word, join_names, message
 from fabula.llm.providers.clipboard import ClipboardProvider
 from fabula.workspace.chat.events import (
     Announced,
@@ -60,7 +60,7 @@ from fabula.workspace.chat.rounds import (
     remember_state,
     restore_state,
 )
-from fabula.workspace.conversations import LAST, find_message
+from fabula.workspace.conversations import LAST, LAST_WORD, find_message
 from fabula.workspace.names import find_conversation, find_participant
 from fabula.workspace.participants import ensure_participant, ensure_player
 from fabula.workspace.project import ProjectHandle
@@ -406,7 +406,7 @@ class ChatVerbs(ProjectVerbs):
         with self._write() as tx:
             ident = find_conversation(None, tx, conversation)
             path = load_newest_messages(tx, ident, edits.get_conversation(tx, ident).leaf_id)
-            if message_name == LAST:
+            if is_word(message_name, LAST_WORD):
                 found = next((one for one in reversed(path) if one.final and get_kind(one) is MessageKind.REPLY), None)
             else:
                 found = edits.get_message(tx, find_message(tx, ident, message_name))
