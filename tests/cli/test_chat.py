@@ -254,6 +254,18 @@ def test_json_has_one_event_a_line(chat: Chat) -> None:
     assert events[7]["error"]["code"] == "CONTEXT_REQUEST_INVALID"
 
 
+def test_a_greeting_begins_the_chat(chat: Chat) -> None:
+    chat.room.run("participant", "add", "Coast", "Bo")
+    chat.room.run("participant", "card", "Coast", "Bo", "--first-message", "{{char}} nods to {{user}}.")
+    said = chat.run("--with", "Bo", "--greeting", "Bo", "--title", "Pier", lines="", at=("--provider", "clipboard"))
+    assert "Bo: Bo nods to Player." in said
+    assert "Nothing was said, so the conversation was not kept." in chat.told
+    chat.run("--with", "Bo", "--greeting", "Mara", code=2)
+    assert "Mara Venn has no greeting." in chat.told
+    chat.run("--conversation", "Pier", "--greeting", "Bo", code=2)
+    assert "--greeting begins a conversation." in chat.told
+
+
 def test_without_a_model_the_prompt_is_shown_and_the_answer_pasted(chat: Chat) -> None:
     none = ("--provider", "clipboard")
     lines = "Well?\nIt was\nthe sea.\n.\n/swipe\nIt was me.\n.\n/swipe 1\nAgain?\n.\n"

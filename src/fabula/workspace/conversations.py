@@ -15,7 +15,7 @@ from fabula.conversation.edits import ConversationRecord, MessageEvent
 from fabula.conversation.history import FoundMessage, HistoryPage, ParticipantMatch
 from fabula.conversation.model import Message, MessageKind
 from fabula.conversation.participants import Participant, Participants, base_id, get_participant, load_participants
-from fabula.conversation.personas import find_name
+from fabula.conversation.personas import find_card
 from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.tables import conversations, messages
 from fabula.core.errors import Code, FabulaError
@@ -76,7 +76,7 @@ class ConversationVerbs(ProjectVerbs):
                 ids.append(host)
             ident = edits.start_conversation(tx, participants=ids, title=title, mode=mode)
             if host:
-                _greet(tx, view, ident, get_participant(tx, host), ids)
+                greet(tx, view, ident, get_participant(tx, host), ids)
             return edits.get_conversation(tx, ident)
 
     def list_all(
@@ -298,7 +298,7 @@ def _name_by_chapters(reading: ReadTransaction, found: Sequence[ConversationReco
     return [replace(one, title=titles[one.id]) if one.id in titles else one for one in found]
 
 
-def _greet(tx: WriteTransaction, view: View, conversation_id: str, host: Participant, ids: Sequence[str]) -> None:
+def greet(tx: WriteTransaction, view: View, conversation_id: str, host: Participant, ids: Sequence[str]) -> None:
     """Record the greetings of a participant as alternatives of the first message, the usual one active."""
     people = [base_id(one) for one in ids]
     card = read_card(tx, host) or CardTexts()
@@ -309,10 +309,12 @@ def _greet(tx: WriteTransaction, view: View, conversation_id: str, host: Partici
             message("{name} has no greeting. Nothing was changed.", name=host.name or host.id),
         )
     player = next((one for one in people if one.startswith(f"{PLAYER}:")), "")
+    known = load_participants(tx)  # the player may be new
+    names = {one: find_card(view, one).nickname.strip() or known.name_of(one) for one in people}
     values = MacroValues(
-        user=find_name(view, player) if player else "",
+        user=names.get(player, ""),
         char=card.nickname.strip() or host.name,
-        group=tuple(sorted(find_name(view, one) for one in people if one != player)),
+        group=tuple(sorted(name for one, name in names.items() if one != player)),
         now=datetime.now().astimezone(),
         language=view.project.language,
         place_seed=conversation_id,

@@ -38,6 +38,9 @@ def chat(
     conversation: Annotated[str, Option("--conversation", help="The conversation to go on with.")] = "",
     continues: Annotated[bool, Option("--continue", help="Go on with the newest conversation of the same.")] = False,
     title: Annotated[str, Option("--title", help="What a new conversation is called.")] = "",
+    greeting: Annotated[
+        str, Option("--greeting", help="Who speaks first, with the greeting of their character card.")
+    ] = "",
     document: Annotated[
         str | None, Option("--document", "-d", help="The chapter it takes place in; the last one by default.")
     ] = None,
@@ -62,11 +65,13 @@ def chat(
     role_names = _read_roles(roles or [])
     if conversation and (continues or title):
         raise invalid_request("--conversation names a conversation. Leave out --continue and --title.")
+    if greeting and (conversation or continues):
+        raise invalid_request("--greeting begins a conversation. Leave out --conversation and --continue.")
     with open_project(project, store) as opened:
         choice = opened.choose_model(provider=provider, model=model, base_url=base_url)
         if document is not None:
             opened.request(document_id=document)
-        opening = ConversationOpening(opened, project, participants or [], speaker, mode, role_names, title)
+        opening = ConversationOpening(opened, project, participants or [], speaker, mode, role_names, title, greeting)
         found = opening.find(conversation) if conversation or continues else None
         chat = found or opening.start()
         wait_for_index(opened)
@@ -114,9 +119,11 @@ class ConversationOpening:
         mode: str,
         roles: dict[str, str],
         title: str,
+        greeting: str,
     ) -> None:
         self._project, self._project_name = project, project_name
         self._speaker, self._mode, self._roles, self._title = speaker, mode, roles, title
+        self._greeting = greeting
         self._speaker_id = self._resolve(speaker, "--kind player") if speaker else ""
         self._ids = list(dict.fromkeys(self._resolve(name, "--persona TEXT") for name in participants))
         self._names = participants
@@ -126,7 +133,12 @@ class ConversationOpening:
         known = {one.id for one in self._project.participants.list_all()}
         try:
             chat = self._project.chat.start(
-                self._names, mode=self._mode, roles=self._roles, title=self._title, player=self._speaker
+                self._names,
+                mode=self._mode,
+                roles=self._roles,
+                title=self._title,
+                player=self._speaker,
+                greeting=self._greeting,
             )
         except FabulaError as error:
             if error.code is not Code.CHAT_NOBODY_PRESENT:

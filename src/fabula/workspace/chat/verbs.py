@@ -60,7 +60,7 @@ from fabula.workspace.chat.rounds import (
     remember_state,
     restore_state,
 )
-from fabula.workspace.conversations import LAST, LAST_WORD, find_message
+from fabula.workspace.conversations import LAST, LAST_WORD, find_message, greet
 from fabula.workspace.names import find_conversation, find_participant
 from fabula.workspace.participants import ensure_participant, ensure_player
 from fabula.workspace.project import ProjectHandle
@@ -112,16 +112,21 @@ class ChatVerbs(ProjectVerbs):
         title: str = "",
         roles: Mapping[str, str] | None = None,
         player: str = "",
+        greeting: str = "",
     ) -> ChatState:
         """Start a conversation of the player with these, with those of the roles, or with all who have a persona.
 
-        A character of the codex becomes a participant. `player` names somebody else who takes the player's place.
+        A character of the codex becomes a participant. `player` names somebody else who takes the player's place, and
+        `greeting` who speaks first, with the first message of their card.
         """
         view = self._view
         with self._write() as tx:
             own_id = ensure_participant(view, tx, player) if player else ensure_player(view, tx)
             by_role = {role: ensure_participant(view, tx, name) for role, name in (roles or {}).items() if name}
             ids = [*(ensure_participant(view, tx, name) for name in participants if name), *by_role.values()]
+            host = ensure_participant(view, tx, greeting) if greeting else ""
+            if host and host not in ids:
+                ids.append(host)
             if not ids:
                 known = (view.snapshot(Participants) or Participants()).by_id.values()
                 ids = [one.id for one in known if one.persona.strip() and not one.is_gone and one.id != own_id]
@@ -131,6 +136,8 @@ class ChatVerbs(ProjectVerbs):
                 )
             ident = edits.start_conversation(tx, participants=(own_id, *ids), title=title)
             self._modes.enter(tx, view, load_chat(tx, ident), mode or DEFAULT_MODE, {**(roles or {}), **by_role})
+            if host:
+                greet(tx, view, ident, get_participant(tx, host), (own_id, *ids))
             return load_chat(tx, ident)
 
     def set_mode(
