@@ -189,6 +189,27 @@ def test_among_several_the_own_persona_stands_at_the_end_and_nobody_elses(store:
     assert bo.startswith(common)
 
 
+def test_who_leaves_is_said_to_be_away_behind_what_stays_the_same(store: Store) -> None:
+    start_party(store)
+    with Workspace(store) as workspace:
+        project = workspace.project("party")
+        before = assemble_for(project, "talk", "Mara")
+        project.conversations.leave("talk", "Bo")
+        away = assemble_for(project, "talk", "Mara")
+        with store.write(project="party") as tx:
+            save_participant(tx, Participant(id="pawn:new", name="Nell"))
+        project.conversations.join("talk", "Nell")
+        with_newcomer = assemble_for(project, "talk", "Mara")
+    line = "Taking part in this conversation: Ann, Bo, Mara"
+    assert line in before
+    assert "Not here now" not in before
+    until = away.index("[Not here now: Bo]")
+    assert before.startswith(away[:until].rstrip())
+    assert line in away[:until]
+    assert "Ann, Mara and Nell" in with_newcomer or "Ann, Mara, Nell" in with_newcomer, "who came later never met Bo"
+    assert "Not here now" not in with_newcomer
+
+
 def test_a_whisper_says_whom_it_was_meant_for_and_the_input_who_says_it(store: Store) -> None:
     start_party(store)
     with store.write(project="party") as tx:

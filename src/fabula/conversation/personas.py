@@ -2,8 +2,8 @@
 
 In a conversation of two the speaker's persona, or the system prompt of their card, takes the place of the identity
 prompt. Among several the identity stays the same for all. Behind it come the names of everybody who takes part and the
-public parts of their cards, which are the same text for each speaker. The speaker's own part stands at the end, before
-the newest message.
+public parts of their cards, which are the same text for each speaker. Who is away and the speaker's own part stand at
+the end, before the newest message.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
     project_id, language = request.project_id, source_request.language
     present = sorted((find_name(view, one), one) for one in attendance.present)
     if present and conversations.speaker_names.get(request.conversation_id):
-        names = join_names([people.name_of(one) for _, one in present])
+        absent = sorted((find_name(view, one), one) for one in attendance.find_absent())
+        names = join_names([people.name_of(one) for _, one in sorted([*present, *absent])])
         yield Fragment(
             source="participants",
             layer=Layer.SETTINGS,
@@ -67,6 +68,17 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
             score=1.0,
             explanation=message("everybody who takes part"),
         )
+        if absent:  # at the end, so that all speakers keep their prefix when somebody leaves and comes back
+            names = join_names([people.name_of(one) for _, one in absent])
+            yield Fragment(
+                source="absent",
+                layer=Layer.SETTINGS,
+                text=message("[Not here now: {names}]", names=names).render(language),
+                project_id=project_id,
+                score=1.0,
+                placement=Placement(depth=PERSONA_DEPTH),
+                explanation=message("who takes part and is away"),
+            )
     speaker = _find_speaker(request, view)
     heard = attendance.present | READER_ONLY
     shown = present if speaker is None or speaker.id in attendance.present else [*present, (speaker.name, speaker.id)]

@@ -43,6 +43,11 @@ class Presence(Struct, frozen=True, kw_only=True):
         """Return whether the participant was present at the message with this number."""
         return self.since <= number and (self.until is None or number < self.until)
 
+    def overlaps(self, other: Presence) -> bool:
+        """Return whether both participants were present at the same time."""
+        ends = [one.until for one in (self, other) if one.until is not None]
+        return max(self.since, other.since) < min(ends) if ends else True
+
 
 class Attendance:
     """Who took part in a conversation, from which message to which."""
@@ -60,6 +65,17 @@ class Attendance:
     def present(self) -> frozenset[str]:
         """Everybody who is present now."""
         return frozenset(one.participant_id for one in self.ranges if one.until is None)
+
+    def find_absent(self) -> frozenset[str]:
+        """Return who left and had been there together with each of those who are present now."""
+        present = self.present
+        return frozenset(
+            one for one in self.participants - present if all(self._have_met(one, other) for other in present)
+        )
+
+    def _have_met(self, one: str, other: str) -> bool:
+        own, others = ([item for item in self.ranges if item.participant_id == name] for name in (one, other))
+        return any(first.overlaps(second) for first in own for second in others)
 
     def list_present_at(self, number: int) -> frozenset[str]:
         """Return who was present at the message with this number."""
