@@ -76,7 +76,9 @@ class LazyVerbs(Generic[Verbs]):
     def __set_name__(self, owner: type, subject: str) -> None:
         self._subject = subject  # the name of the attribute, and of the module
 
-    def __get__(self, project: ProjectHandle, owner: type | None = None) -> Verbs:
+    def __get__(self, project: ProjectHandle | None, owner: type | None = None) -> Verbs:
+        if project is None:
+            raise AttributeError(self._subject)  # only an open project has verbs
         kind: type[Verbs] = getattr(import_module(f"fabula.workspace.{self._subject}"), self._class_name)
         verbs = vars(project)[self._subject] = kind(project)
         return verbs
