@@ -17,9 +17,7 @@ from fabula.workspace.workspace import Workspace
 from tests.mcp.conftest import SECRETS, P
 from tests.mcp.test_tools import CALLS
 
-WORDS = st.sampled_from(
-    ["Mara", "Bo", "Lamp", "Alone", "1", "3", "ch-2", "start", "Supper:ate", "after ate", "-1", ""]
-)
+WORDS = st.sampled_from(["Mara", "Bo", "Lamp", "Alone", "1", "3", "ch-2", "start", "Supper:ate", "after ate", "-1", ""])
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | WORDS
 VALUES = st.recursive(
     SCALARS,
