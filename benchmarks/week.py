@@ -45,14 +45,26 @@ PLAYER, CHARACTERS = "Ann", ("Bo", "Cleo", "Dov", "Eve", "Fay")
 MODEL = "llama-3"  # a window of 8,192 tokens, and a known vocabulary
 AWAY, AWAY_EVERY = "Fay", 400  # she is away for a tenth of so many messages of the player
 WHISPERS = 0.025  # the share of the player's messages
-PLAYER_WORD, REPLY_WORD = re.compile(r"zq\d{6}"), re.compile(r"zr\d{6}")
-_ANY_WORD = re.compile(r"z[qr]\d{6}")
+PLAYER_WORD = re.compile(r"zq[a-j]{6}")
+_ANY_WORD = re.compile(r"z[qr][a-j]{6}")
+_LETTERS = str.maketrans("0123456789", "abcdefghij")  # a number would be a word of its own, which other words share
+_DIGITS = str.maketrans("abcdefghij", "0123456789")
 _TURN = re.compile(r"\[(\w+) speaks next\.")
 _WORDS = re.findall(
     r"\w+",
     "lamp pier fog boat letter captain harbour stair window gull rope keeper tide anchor barrel market lantern coat "
     "storm ledger bell bread cellar map coin knife song door river bridge candle wagon orchard saddle ferry chimney",
 )
+
+
+def make_word(prefix: str, number: int) -> str:
+    """The word of a message: a prefix and six letters that stand for its number."""
+    return prefix + f"{number:06}".translate(_LETTERS)
+
+
+def read_number(word: str) -> int:
+    """The number of a word's message."""
+    return int(word[2:].translate(_DIGITS))
 
 
 class PlannedMessage(Struct, frozen=True):
@@ -74,7 +86,7 @@ def plan_message(number: int, seed: int) -> PlannedMessage:
     is_away = number % AWAY_EVERY >= AWAY_EVERY * 9 // 10
     present = frozenset({PLAYER, *CHARACTERS} - ({AWAY} if is_away else set()))
     audience = (random.choice(sorted(present - {PLAYER})),) if random.random() < WHISPERS else None
-    return PlannedMessage(f"{make_sentence(random)} zq{number:06}", audience, present)
+    return PlannedMessage(f"{make_sentence(random)} {make_word('zq', number)}", audience, present)
 
 
 def make_sentence(random: Random) -> str:
@@ -139,7 +151,7 @@ class WeekServer:
                 self._between.shared += pair.shared
                 self._between.total += pair.total
         self._last = (speaker, prompt)
-        word = f"zr{len(self.knowers):06}"
+        word = make_word("zr", len(self.knowers))
         asked = max(PLAYER_WORD.findall(prompt), default="")
         self.knowers[word] = self.find_knowers(asked) if asked else frozenset({PLAYER, speaker})
         return f"{make_sentence(self._random)} {word}"
@@ -148,7 +160,7 @@ class WeekServer:
         """Return who may know a word."""
         if word.startswith("zr"):
             return self.knowers.get(word, frozenset())
-        return plan_message(int(word[2:]), self._seed).listeners
+        return plan_message(read_number(word), self._seed).listeners
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks.week import AWAY, CHARACTERS, PLAYER, PLAYER_WORD, plan_message
+from benchmarks.week import AWAY, CHARACTERS, PLAYER, PLAYER_WORD, plan_message, read_number
 from fabula.conversation.tables import conversations, messages, recaps, summaries
 from fabula.jobs.triggers import messages as triggers
 from fabula.manuscript import projects
@@ -46,7 +46,7 @@ def prepare(workspace: Workspace) -> tuple[ProjectHandle, str]:
 def find_next(project: ProjectHandle, ident: str) -> int:
     """Return the number of the player's next message."""
     newest = project.conversations.read_page(ident, limit=100).messages
-    numbers = [int(word[2:]) for one in newest for word in PLAYER_WORD.findall(one.content) if one.role == "user"]
+    numbers = [read_number(word) for one in newest for word in PLAYER_WORD.findall(one.content) if one.role == "user"]
     return max(numbers, default=-1) + 1
 
 

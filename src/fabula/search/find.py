@@ -120,13 +120,17 @@ def _mask_documents(index: SearchIndex, scope: SearchScope) -> Mask:
                 mask[first : first + len(document.passages)] = False
             if is_author or not _is_in_scope(document.id, scope):
                 continue
-            visibilities = [find_visibility(passage, document.id, scope) for passage in document.passages]
-            mask[first : first + len(visibilities)] = [
-                visibility.since is None
-                and (visibility.known_to is None or not visibility.known_to.isdisjoint(scope.vantage.knowers))
-                for visibility in visibilities
-            ]
+            # Few sets of listeners share all messages of a conversation.
+            examples = {passage.known_to: passage for passage in document.passages}
+            known = {one: _is_visible(passage, document.id, scope) for one, passage in examples.items()}
+            mask[first : first + len(document.passages)] = [known[passage.known_to] for passage in document.passages]
     return mask
+
+
+def _is_visible(passage: Passage, document_id: str, scope: SearchScope) -> bool:
+    visibility = find_visibility(passage, document_id, scope)
+    is_known = visibility.known_to is None or not visibility.known_to.isdisjoint(scope.vantage.knowers)
+    return visibility.since is None and is_known
 
 
 def _is_in_scope(document_id: str, scope: SearchScope) -> bool:
