@@ -16,7 +16,7 @@ from fabula.context.reasons import name_chapter
 from fabula.context.recipes import Preset
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Sentence, message
+from fabula.core.messages import Sentence, is_word, message
 from fabula.core.story import Perspective, Position, Vantage
 from fabula.formats.bounded_import import read_bounded
 from fabula.formats.lore import conversion, editing
@@ -235,9 +235,9 @@ class LorebookVerbs(ProjectVerbs):
             known = next((one for one in editing.parse_lorebook(found).book.entries if one.uid == uid), None)
             story = (known.story if known is not None else None) or StoryLimits()
             if since is not None:
-                story = replace(story, since=None if since == START else _read_document(tx, since))
+                story = replace(story, since=None if is_word(since, START) else _read_document(tx, since))
             if until is not None:
-                story = replace(story, until=None if until == END else _read_document(tx, until))
+                story = replace(story, until=None if is_word(until, END) else _read_document(tx, until))
             if known_to is not None:
                 story = replace(story, known_to=read_knowers(view, tx, known_to))
             return _save(tx, found, editing.patch_entry(found, uid, story=story))
