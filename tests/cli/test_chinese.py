@@ -164,3 +164,12 @@ def test_a_book_of_hui_is_counted_in_hui(room: Room) -> None:
     assert "第2回" in said.replace(" ", "")
     assert "章" not in said.replace("章节", "")
     assert "章" in room.run("chapter", "show", "Coast", "99", code=2)  # another book is counted in its own word
+
+
+def test_jobs_titles_and_commands_are_named_in_chinese(room: Room) -> None:
+    """A miss listed keys of jobs, an empty title was told of ids, commands to type had English placeholders."""
+    said = room.run("jobs", "cancel", "Coast", "没有", code=2)
+    assert ":" not in said.removeprefix("JOB_NOT_FOUND:")
+    assert "编号" not in room.run("new", "", code=2)
+    room.run("series", "new", "海之书")
+    assert "fabula series new 标题" in room.run("series", "join", "Coast", "Coast", code=2)

@@ -68,7 +68,9 @@ def test_an_entry_of_a_book_is_shared_with_its_series_and_taken_back(shared: Roo
     assert (done["applied"], done["entries"][0]["series"]) == (True, "All Coasts")
     assert "Grace Odell" in shared.run("codex", "list", "All Coasts")
     assert "STORE_DUPLICATE" in shared.run("codex", "share", "Coast", "Grace Odell", code=2)
-    assert "shared with the series: Grace Odell" in shared.run("undo", "Coast")
+    said = shared.run("undo", "Coast")
+    assert "shared with the series: Grace Odell" in said
+    assert "All Coasts · Grace Odell: gone" in said  # not from the book
     assert "Grace" not in shared.run("codex", "list", "All Coasts")
     shared.run("series", "leave", "Coast")
     assert "fabula series join" in shared.run("codex", "share", "Coast", "Grace Odell", code=2)

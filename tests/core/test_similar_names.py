@@ -11,9 +11,9 @@ from fabula.core.similar_names import MAX_SCORED, find_similar_names
 TYPES = ["character", "location", "happening", "thing", "event", "place"]
 
 
-@pytest.mark.parametrize("wanted", ["captain", "ship", "Alabama", "xyzzy", "", "a", "船长"])
+@pytest.mark.parametrize("wanted", ["captain", "ship", "Alabama", "xyzzy", "", "a", "船长", "宝物"])
 def test_names_that_are_not_spelled_alike_are_not_similar(wanted: str) -> None:
-    assert find_similar_names(wanted, [*TYPES, "Ahab", "曹操"]) == []
+    assert find_similar_names(wanted, [*TYPES, "Ahab", "曹操", "人物"]) == []
 
 
 @pytest.mark.parametrize(

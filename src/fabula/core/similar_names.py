@@ -2,7 +2,8 @@
 
 Names are similar where few letters must be changed, added, left out or swapped with the next one to get from one to
 the other: one letter in three to five, two in six to eleven, one more for every four further ones. Of Chinese names,
-where a character is a syllable, one character in two to four may differ. What was typed is compared with a whole name,
+where a character is a syllable, one character in two to four may differ; of two it is the second one, because the first
+is a surname, and many words have the same end (人物, 宝物). What was typed is compared with a whole name,
 with its beginning, and with each of its words.
 """
 
@@ -35,6 +36,8 @@ def find_similar_names(
     if len(known) > MAX_SCORED:  # comparing is slow: only those that share most letters and pairs of letters
         pairs = _pairs(folded)
         known = dict(nlargest(MAX_SCORED, known.items(), key=lambda one: len(pairs & _pairs(one[1][:40]))))
+    if len(folded) == 2 and limit:
+        known = {name: own for name, own in known.items() if own[:1] == folded[0]}
     distances = {name: _measure(folded, own, limit) for name, own in known.items()}
     similar = [(name, distance) for name, distance in distances.items() if distance <= limit]
     return [name for name, _ in sorted(similar, key=itemgetter(1))[:most]]

@@ -67,11 +67,13 @@ def create(
 def insert(tx: WriteTransaction, project_id: str, *, title: str, **values: Unpack[ProjectValues]) -> None:
     """Insert the row of a project, in a transaction that may write more."""
     languages = get_args(Language)
-    if not is_valid_id(project_id) or not title.strip() or values.get("language", "en") not in languages:
+    if not title.strip():
+        raise FabulaError(Code.PROJECT_INVALID, message("A project needs a title. Nothing was changed."))
+    if not is_valid_id(project_id) or values.get("language", "en") not in languages:
         raise FabulaError(
             Code.PROJECT_INVALID,
             message(
-                "A project needs a title, an id without spaces or slashes, and one of the languages {languages}. "
+                "A project needs an id without spaces or slashes, and one of the languages {languages}. "
                 "Nothing was changed.",
                 languages=join_names(languages),
             ),

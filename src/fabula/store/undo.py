@@ -267,7 +267,11 @@ def _reverse(tx: WriteTransaction, row: Row[Any]) -> UndoStep:
         changed += found
     if changed:
         raise _refuse(step, list(dict.fromkeys(changed)))
-    details = [detail for owner, one in transactions.items() for detail in _describe(one, kept[owner])]
+    details = [
+        (replace(detail, name=f"{one.require(projects).title} · {detail.name}") if owner else detail, count)
+        for owner, one in transactions.items()
+        for detail, count in _describe(one, kept[owner])
+    ]
     for owner, one in transactions.items():
         _restore(one, kept[owner])
     values = {"undone": _REDONE if step.is_undone else _UNDONE, "made": current_timestamp()}

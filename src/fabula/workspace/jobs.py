@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import join_names, message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.jobs import guards, queue
 from fabula.jobs.model import CircuitBreaker, JobState, JobSummary, MonthlySpending
 from fabula.jobs.triggers.documents import INDEX_JOB, SYNOPSIS_JOB
@@ -17,7 +17,7 @@ from fabula.manuscript.projects import ProjectSummary
 from fabula.manuscript.tables import documents
 from fabula.store.store import Store
 from fabula.store.transaction import ReadTransaction
-from fabula.text.lookup import find_by_name
+from fabula.text.lookup import LISTED, find_by_name
 from fabula.workspace.verbs import ProjectVerbs
 
 if TYPE_CHECKING:
@@ -138,6 +138,12 @@ def _choose(tx: ReadTransaction, name: str | None, everything: bool, states: tup
         return [job.key for job in queue.list_jobs(tx, states=states)]
     found = queue.list_jobs(tx)
     titles = _read_titles(tx, found)
+    numbers = {job.key: number for number, job in enumerate(found, start=1)}
+
+    def label(job: JobSummary) -> Sentence:
+        subject = titles.get(job.key, Sentence(job.kind))
+        return message("{name} (number {number})", name=subject, number=numbers[job.key])
+
     return [
         find_by_name(
             found,
@@ -145,7 +151,8 @@ def _choose(tx: ReadTransaction, name: str | None, everything: bool, states: tup
             what=message("job"),
             id_of=lambda job: job.key,
             names_of=lambda job: (titles[job.key],) if job.key in titles else (),
-            remark_of=lambda job: job.kind,
+            remark_of=lambda job: Sentence(job.kind),
+            label_of=label if len(found) <= LISTED else None,
             code=Code.JOB_NOT_FOUND,
         ).key
     ]
