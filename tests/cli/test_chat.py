@@ -441,3 +441,22 @@ def test_a_chat_in_chinese_holds_no_english(chat: Chat, monkeypatch: pytest.Monk
     commands = "|".join(one.name for one in COMMANDS)
     told = re.sub(rf"/({commands})\b|Mara Venn|Well\?|vllm/gpt-4o-mini|fabula chat.*|[A-Z_]{{5,}}:", "", chat.told)
     assert find_words(told) - {"Player"} == set()
+
+
+def test_a_chinese_chat_is_called_by_its_names_as_chinese_writes_them(chat: Chat) -> None:
+    room = chat.room
+    room.run("new", "雾港", "--language", "zh")
+    for name in ("林远", "青禾"):
+        room.run("participant", "add", "雾港", name, "--persona", "寡言。")
+    room.run(
+        "chat",
+        "雾港",
+        "--with",
+        "林远",
+        "--with",
+        "青禾",
+        "--provider",
+        "clipboard",
+        stdin="你好。\n我。\n.\n你。\n.\n",
+    )
+    assert "林远、青禾" in room.run("history", "list", "雾港")

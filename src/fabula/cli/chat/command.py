@@ -219,7 +219,8 @@ class ConversationOpening:
         """Make a title of the names of those who take part, with a number where it is taken."""
         me = self.find_speaker(chat)
         names = [chat.people.name_of(one.participant_id) for one in chat.attendance.ranges if one.participant_id != me]
-        base = ", ".join([*names[:TITLE_NAMES], *(["…"] if len(names) > TITLE_NAMES else [])])
+        listed = join_names([*names[:TITLE_NAMES], *(["…"] if len(names) > TITLE_NAMES else [])])
+        base = listed.render(self._project.view.project.language)
         taken = {one.record.title for one in self._project.conversations.list_all()}
         number = 1
         title = base
