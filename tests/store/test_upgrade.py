@@ -309,13 +309,13 @@ def _make_store(address: str, version: str) -> None:
 
 
 def _contents(file: Path) -> dict[str, list[Any]]:
-    """Every row of every table of a SQLite file, but for the version of the tables and the text index."""
+    """Every row of every table of a SQLite file, but for the version of the tables."""
     with closing(sqlite3.connect(file)) as connection:
         names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         return {
             name: sorted(connection.execute(f'SELECT * FROM "{name}"').fetchall(), key=repr)
             for name in names
-            if name != "alembic_version" and _is_declared(name, "table", None)
+            if name != "alembic_version"
         }
 
 
@@ -326,16 +326,9 @@ def _without_settings(found: dict[str, list[Any]], before: dict[str, list[Any]])
     return {name: [row[: columns.get(name)] for row in rows] for name, rows in kept.items()}
 
 
-def _is_declared(name: str | None, kind: str, _: object) -> bool:
-    """The text index is tables of SQLite's own."""
-    return kind != "table" or not str(name).startswith("message_t")
-
-
 def _assert_tables_match(store: Store) -> None:
     with store.engine.connect() as connection:
-        context = MigrationContext.configure(
-            connection, opts={"compare_server_default": _default_differs, "include_name": _is_declared}
-        )
+        context = MigrationContext.configure(connection, opts={"compare_server_default": _default_differs})
         assert compare_metadata(context, METADATA) == []
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
-from sqlalchemy import and_, desc, literal, or_
+from sqlalchemy import ColumnElement, and_, desc, literal, or_
 
 from fabula.conversation.edits import NOTHING_DUE, ConversationRecord, add_messages
 from fabula.conversation.model import MAX_MESSAGE_CHARACTERS, Message
@@ -79,10 +79,13 @@ def search_messages(
     reading: ReadTransaction, text: str, *, conversation_id: str | None = None, limit: int
 ) -> list[FoundMessage]:
     """Return the messages that contain a text, in any case, the newest first."""
-    where = () if conversation_id is None else (messages.c.conversation_id == conversation_id,)
-    # The orders of two indexes: what is frequent is found without reading everything.
-    order = (desc(messages.c.at), desc(messages.c.number)) if conversation_id is None else (desc(messages.c.number),)
-    rows = reading.rows_containing(messages.c.content, text, *where, order=order, limit=limit)
+    where: list[ColumnElement[bool]] = [
+        messages.c.content.icontains(text, autoescape=True),
+        *(() if conversation_id is None else (messages.c.conversation_id == conversation_id,)),
+    ]
+    by_number = (desc(messages.c.number),)  # which an index knows: what is frequent is found without reading everything
+    order = (desc(messages.c.at), *by_number) if conversation_id is None else by_number
+    rows = reading.rows(messages, *where, order=order, limit=limit)
     return [FoundMessage(row.conversation_id, read_struct(Message, row)) for row in rows]
 
 

@@ -132,7 +132,6 @@ messages = project_table(
     project_foreign_key(["conversation_id"], "conversations"),
     UniqueConstraint("project_id", "conversation_id", "number"),
     Index("ix_messages_parent", "project_id", "conversation_id", "parent_id"),
-    Index("ix_messages_at", "project_id", "at", "number"),
 )
 
 summaries = project_table(

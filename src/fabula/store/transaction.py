@@ -56,7 +56,6 @@ from fabula.store.queries import (
 )
 from fabula.store.schema import MAX_SHORT_TEXT, OwnerKind, key_columns, match_keys, max_characters, table_info
 from fabula.store.tables import PROJECT_NUMBERS, owner_versions, projects
-from fabula.store.text_index import find_candidates
 
 if TYPE_CHECKING:
     from fabula.store.undo import ChangeRecorder
@@ -64,7 +63,6 @@ if TYPE_CHECKING:
 FEED_LENGTH = 5_000  # versions that the change feed covers
 _PRUNE_EVERY = 500  # versions
 _BATCH = 500  # rows changed in one statement
-_IS_CANDIDATE = text("messages.rowid IN (SELECT value FROM json_each(:candidates))")
 _SERVER_TIME = text("SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')")
 
 
@@ -97,20 +95,6 @@ class ReadTransaction:
         if offset:
             query = query.offset(offset)
         return self._connection.execute(query).all()
-
-    def rows_containing(
-        self, column: ColumnElement[str], words: str, *where: ColumnElement[bool], order: Order, limit: int
-    ) -> Sequence[Row[Any]]:
-        """The owner's rows of the messages table whose text contains words, in any case; an index helps if it can."""
-        table = column.table
-        clauses = [column.icontains(words, autoescape=True), *where]
-        query, candidates = select_rows(table, clauses, order, limit), find_candidates(self._connection, words)
-        if candidates is None:
-            return self._connection.execute(query.where(self._owned(table))).all()
-        # As an expression, so that the database reads the candidates and does not walk all rows in their order.
-        owner = table.c[table_info(table).owner_column] + ""
-        query = query.where(_IS_CANDIDATE, owner == self._owner_id(table))
-        return self._connection.execute(query, {"candidates": msgspec.json.encode(candidates).decode()}).all()
 
     def query(self, prepared: RowQuery, **values: object) -> Sequence[Row[Any]]:
         """The owner's rows that a prepared query finds with these values."""
