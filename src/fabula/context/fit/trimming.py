@@ -95,9 +95,10 @@ def fit(
     window = min(candidates.window_tokens, max(sure - min(history.wanted, history_share), minimum))
     others = settings.tokens + editor_state.tokens + after.tokens + longest.tokens + window
     if history.wanted:
-        # The conversation costs neither settings nor what is needed now, up to its share: its window steps before.
+        # Beyond its share the conversation costs nothing that is needed now: its window steps before. Settings go first.
         needed = sum([piece.tokens for piece in retrieved if piece.fragment.score >= NEEDED])
-        room = available - others - min(needed + headings if needed else 0, budget.shares[Layer.RETRIEVED])
+        room = available - (others - settings.tokens)
+        room -= min(needed + headings if needed else 0, budget.shares[Layer.RETRIEVED])
         room = max(room, history_share)
         if before.history_start is not None and same_place:
             selection.window_stepped |= history.move(before.history_start, room, recipe, must_step=step_history)
