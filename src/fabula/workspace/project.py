@@ -47,6 +47,7 @@ from fabula.workspace.names import (
 from fabula.workspace.requests import (
     complete_request,
     find_document_conversation,
+    has_conversation,
     has_known_ids,
     has_known_people,
     list_path,
@@ -192,14 +193,14 @@ class ProjectHandle:
         """Return the project as it stands now, with the newest messages of a conversation."""
         return self._load_view(conversation_id)
 
-    def with_view(self, view: View) -> ProjectHandle:
-        """Return this project as a view has it, whatever is stored meanwhile."""
+    def with_view(self, view: View, principal: Principal | None = None) -> ProjectHandle:
+        """Return this project as a view has it, whatever is stored meanwhile; perhaps for another principal."""
         return ProjectHandle(
             lambda _: view,
             self.engine,
             embedding=self._embedding,
             continuity=self._continuity,
-            principal=self.principal,
+            principal=principal or self.principal,
             store=self.store,
         )
 
@@ -259,7 +260,8 @@ class ProjectHandle:
         speaker = request.speaker_id
         if not has_known_people(request, view):
             with self.store.read(project=view.project.id) if self.store is not None else nullcontext() as reading:
-                conversation = conversation and find_conversation(view, reading, conversation)
+                if conversation and not has_conversation(view, conversation):
+                    conversation = find_conversation(view, reading, conversation)
                 character = character and find_knower(view, reading, character)
                 if speaker and reading is not None:
                     speaker = find_speaker(view, reading, speaker)
