@@ -14,6 +14,7 @@ from fabula.server.access import OWNER_ACCESS, Access
 from fabula.server.app import make_app
 from fabula.server.tokens import LocalTokens
 from fabula.workspace.workspace import Workspace
+from tests.workspace.chat.scripted import ScriptedProvider
 
 OWNER_TOKEN = "owner-token"
 
@@ -36,7 +37,7 @@ def run_server(workspace: Workspace, people: Mapping[str, Access] | None = None)
     """Serve a workspace until the block ends; `people` are callers by token."""
     tokens = LocalTokens({OWNER_TOKEN: OWNER_ACCESS, **(people or {})})
     config = uvicorn.Config(
-        make_app(workspace, tokens), host="127.0.0.1", port=0, log_config=None, access_log=False, lifespan="on"
+        make_app(workspace, tokens, model=ScriptedProvider()), host="127.0.0.1", port=0, log_config=None, access_log=False, lifespan="on"
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

@@ -9,7 +9,7 @@ from itertools import groupby
 import msgspec
 
 from fabula.core.version import __version__
-from fabula.server.openapi import PATH_EXAMPLES
+from fabula.server.openapi import choose_path_example
 from fabula.server.routes.route import Route
 
 STYLE = """
@@ -46,7 +46,7 @@ def make_page(routes: Iterable[Route]) -> str:
 def _make_entry(route: Route) -> str:
     path = f"/api{route.path}"
     for name in route.parameters:
-        path = path.replace(f"{{{name}}}", PATH_EXAMPLES[name])
+        path = path.replace(f"{{{name}}}", choose_path_example(route, name))
     rows = "".join(
         f"<dt><code>{escape(field.encode_name)}</code></dt><dd>{escape(_name_type(field.type))}"
         f"{'' if field.required else ', optional'}</dd>"

@@ -19,6 +19,7 @@ from fabula.server.problems import choose_language, describe_exception, encode_p
 from fabula.server.routes import ROUTES, Route
 from fabula.server.security import COOKIE, LINK_PATH, SecurityMiddleware
 from fabula.server.tokens import SESSION_SECONDS, Authenticator
+from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.workspace import Workspace
 
 MAX_BODY = 10_000_000  # bytes of a request that is no upload
@@ -30,9 +31,10 @@ def make_app(
     *,
     hosts: Iterable[str] = (),
     routes: Iterable[Route] = ROUTES,
+    model: ChatModel = None,
 ) -> ASGIApp:
-    """Make the ASGI application for an open workspace."""
-    table = RouteTable(workspace, routes)
+    """Make the ASGI application for an open workspace. `model` answers in place of what the settings say."""
+    table = RouteTable(workspace, routes, model=model)
     @get(API, media_type=MediaType.HTML)
     async def show_api() -> str:
         """Show all routes to people."""

@@ -31,8 +31,9 @@ from fabula.server.requests import (
     read_query,
     select_given,
 )
-from fabula.server.routes.route import PROJECT, Call, Route
+from fabula.server.routes.route import PROJECT, PROJECT_FIELD, Call, Route
 from fabula.server.security import get_access
+from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.workspace import Workspace
 
 API = "/api"
@@ -49,8 +50,9 @@ class Reply(Struct, frozen=True):
 class RouteTable:
     """The routes of a server by method and path, with the workspace that they work on."""
 
-    def __init__(self, workspace: Workspace, routes: Iterable[Route]) -> None:
+    def __init__(self, workspace: Workspace, routes: Iterable[Route], *, model: ChatModel = None) -> None:
         self.workspace = workspace
+        self.model = model
         self.routes = tuple(routes)
         self._readers = {one.path: one for one in self.routes if one.method == "GET"}
 
@@ -77,18 +79,21 @@ class RouteTable:
         self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
     ) -> tuple[Call, PageQuery]:
         """Find the caller and the project, check the right, and read the arguments, in this order."""
-        access = get_access(request.scope)
-        project = None
-        if route.has_project:
-            project = open_project(self.workspace, access, str(request.path_params[PROJECT]))
+        access, page, sent = get_access(request.scope), PageQuery(), None
+        name = request.path_params.get(PROJECT)
+        if route.find_project is not None:
+            sent = read_body(route, body, headers.get("content-type", ""))
+            name = route.find_project(sent, access, self.workspace)
+        project = None if name is None else open_project(self.workspace, access, str(name))
         access.require(route.right, None if project is None else project.id)
         values = read_path(route, request.path_params)
-        page = PageQuery()
         if route.method == "GET":
             arguments, page = read_query(route, request.scope["query_string"])
         else:
-            sent = read_body(route, body, headers.get("content-type", ""))
+            sent = sent or read_body(route, body, headers.get("content-type", ""))
             arguments = {"request": sent} if route.request is not None else select_given(sent)
+            if route.find_project is not None:
+                arguments.pop(PROJECT_FIELD, None)
         language = choose_language(headers.get("accept-language", ""))
         call = Call(
             access=access,
@@ -97,6 +102,7 @@ class RouteTable:
             path=values,
             arguments=arguments,
             language=language,
+            model=self.model,
         )
         return call, page
 

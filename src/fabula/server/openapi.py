@@ -24,7 +24,7 @@ PATH_EXAMPLES = {  # of the parameters of paths, by name
     "book": "Ships",
     "chapter": "1",
     "constraint": "1",
-    "conversation": "1",
+    "conversation": "On the quay",
     "deleted": "The Old Draft",
     "entry": "Mara",
     "item": "1",
@@ -99,6 +99,11 @@ def make_document(routes: Iterable[Route]) -> dict[str, Any]:
     }
 
 
+def choose_path_example(route: Route, name: str) -> str:
+    """Return an example of a path's parameter."""
+    return route.path_example.get(name, PATH_EXAMPLES[name])
+
+
 def _describe_operation(
     route: Route, by_kind: Mapping[Any, Any], components: Mapping[str, Any], *, has_version: bool
 ) -> dict[str, Any]:
@@ -110,7 +115,7 @@ def _describe_operation(
             "in": "path",
             "required": True,
             "schema": {"type": "string"},
-            "example": PATH_EXAMPLES[name],
+            "example": choose_path_example(route, name),
         }
         for name in route.parameters
     ]

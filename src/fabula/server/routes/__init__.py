@@ -1,6 +1,7 @@
 """What the server offers: one table of routes for each subject, and all of them together."""
 
 from fabula.server.routes import (
+    channels,
     codex,
     constraints,
     context,
@@ -29,6 +30,7 @@ ROUTES: tuple[Route, ...] = (
     *runs.ROUTES,
     *jobs.ROUTES,
     *settings.ROUTES,
+    *channels.ROUTES,
 )
 
 __all__ = ["ROUTES", "Route"]

@@ -88,7 +88,7 @@ ROUTES = (
         (
             Route("GET", "", "list_all", Right.READ, make_list(_PARTICIPANT)),
             Route(
-                "POST", "", "add", Right.EDIT, _PARTICIPANT, {"name": "Bo", "persona": "A pilot."}, creates=True
+                "POST", "", "add", Right.EDIT, _PARTICIPANT, {"name": "Cleo", "persona": "A diver."}, creates=True
             ),
             Route("GET", "/{participant}", "get", Right.READ, _PARTICIPANT),
             Route("PATCH", "/{participant}", "edit", Right.EDIT, _PARTICIPANT, {"persona": "A retired pilot."}),
@@ -185,7 +185,7 @@ ROUTES = (
             Route("DELETE", "/{conversation}/messages/{message}", "delete_message", Right.EDIT, MESSAGE),
             Route("POST", "/{conversation}/messages/{message}/go-back", "go_back", Right.EDIT, MESSAGE),
             Route("POST", "/{conversation}/messages/{message}/select", "select", Right.EDIT, MESSAGE),
-            Route("PUT", "/{conversation}/messages/{message}/pin", "pin", Right.EDIT, MESSAGE, {"words": "important"}),
+            Route("PUT", "/{conversation}/messages/{message}/pin", "pin", Right.EDIT, MESSAGE, {"words": "lamp"}),
             Route(
                 "GET",
                 "/{conversation}/messages/{message}/siblings",

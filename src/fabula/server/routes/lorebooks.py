@@ -37,6 +37,7 @@ BOOK = Answer(LorebookInfo, _describe_book)
 CONTENTS = Answer(LorebookPage, _describe_pair)
 SENTENCES = Answer(list[str], lambda found, language: [one.render(language) for one in found])
 _FIELDS = {"fields": {"key": ["lamp"], "content": "The lamp burns whale oil."}}
+_FIRST = {"entry": "0"}
 
 ROUTES = mount(
     "lorebooks",
@@ -64,9 +65,9 @@ ROUTES = mount(
             _FIELDS,
             creates=True,
         ),
-        Route("PATCH", "/{book}/entries/{entry}", "edit_entry", Right.EDIT, BOOK, _FIELDS),
-        Route("DELETE", "/{book}/entries/{entry}", "remove_entry", Right.EDIT, BOOK),
-        Route("PUT", "/{book}/entries/{entry}/limits", "limit_entry", Right.EDIT, BOOK, {"since": "2"}),
+        Route("PATCH", "/{book}/entries/{entry}", "edit_entry", Right.EDIT, BOOK, _FIELDS, path_example=_FIRST),
+        Route("DELETE", "/{book}/entries/{entry}", "remove_entry", Right.EDIT, BOOK, path_example=_FIRST),
+        Route("PUT", "/{book}/entries/{entry}/limits", "limit_entry", Right.EDIT, BOOK, {"since": "2"}, path_example=_FIRST),
         Route(
             "POST",
             "/{book}/codex",

@@ -39,7 +39,7 @@ ROUTES = mount(
             "add_sample",
             Right.EDIT,
             _MEMORY,
-            {"document": "1", "first": "The", "last": "sunrise"},
+            {"document": "1", "first": "The lamp at Harrow Light", "last": "a minute sooner"},
             creates=True,
         ),
         Route(
@@ -55,7 +55,7 @@ ROUTES = mount(
             "POST",
             "/preview",
             "preview",
-            Right.READ,
+            Right.INSPECT,
             Answer(MemoryPreviewInfo, describe_memory_preview),
             EXAMPLE,
             request=AssembleRequest,

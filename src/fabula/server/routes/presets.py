@@ -19,10 +19,10 @@ from fabula.workspace.schemas.skills import SkillList, describe_skills
 _NODES = Answer(PresetNodes, describe_nodes)
 _IDENTITY = make_record("IdentityText", identity=Answer(str))
 _EXAMPLE = {
-    "data": {"nodes": [{"kind": "message", "id": "tone", "content": "Write plainly.", "depth": 4}]},
+    "data": {"nodes": [{"id": "tone", "content": "Write plainly."}]},
     "active": False,
 }
-_SKILL = "---\ntitle: Shorten\nrecipe: novel\nworks_on: selection\nanswer: replace\n---\nShorten the selected text.\n"
+_SKILL = 'works_on = ["selection"]\ntitle.en = "Shorten"\ntemplate.en = "Shorten the selected text."\n'
 
 ROUTES = (
     mount(

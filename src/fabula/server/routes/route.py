@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from fabula.core.messages import ENGLISH
 from fabula.server.access import Access, Right
 from fabula.workspace.arguments import Argument, list_arguments
+from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.settings import SettingVerbs
 from fabula.workspace.verbs import LazyVerbs
@@ -27,6 +28,7 @@ from fabula.workspace.workspace import Workspace
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 PROJECT = "project"  # the parameter of a path that names the project
+PROJECT_FIELD = "project_id"  # the field of a body that does
 OWN_ARGUMENTS = frozenset(  # that the server gives, or that make no sense over HTTP
     {"principal", "progress", "model", "choice", "notes", "folder", "working_memory", "now", "rebuild", "make_vectors"}
 )
@@ -42,6 +44,7 @@ class Call(Struct, frozen=True, kw_only=True):
     path: tuple[str, ...] = ()  # the values of the path's parameters behind the project
     arguments: Mapping[str, Any] = {}
     language: str = ENGLISH
+    model: ChatModel = None  # that answers; as the settings say by default
 
     @property
     def handle(self) -> ProjectHandle:
@@ -86,6 +89,8 @@ class Route(Struct, frozen=True, dict=True):
     call: Callable[[Call], Any] | None = None  # in place of a plain call of the verb
     types: Mapping[str, Any] = {}  # of arguments whose type in the signature says too little or too much
     stream: bool = False  # the answer is a stream of events
+    find_project: Callable[[Struct, Access, Workspace], str] | None = None  # by what a body says, not by the path
+    path_example: Mapping[str, str] = {}  # of the path's parameters, where the usual ones will not do
 
     @property
     def subject(self) -> str:
@@ -105,16 +110,16 @@ class Route(Struct, frozen=True, dict=True):
 
     @property
     def has_project(self) -> bool:
-        """Whether the path names a project."""
-        return PROJECT in self.parameters
+        """Whether the path or the body names a project."""
+        return PROJECT in self.parameters or self.find_project is not None
 
     @cached_property
     def arguments(self) -> tuple[Argument, ...]:
         """The arguments of the verb that come with the request, without those of the path."""
-        others = self._all_arguments[self._first_own :]
-        return tuple(
-            replace(one, hint=self.types.get(one.name, one.hint)) for one in others if one.name not in OWN_ARGUMENTS
-        )
+        others = [one for one in self._all_arguments[self._first_own :] if one.name not in OWN_ARGUMENTS]
+        if self.find_project is not None:
+            others.insert(0, Argument(name=PROJECT_FIELD, hint=str, is_required=True))
+        return tuple(replace(one, hint=self.types.get(one.name, one.hint)) for one in others)
 
     @cached_property
     def path_type(self) -> type[Struct]:
@@ -130,12 +135,12 @@ class Route(Struct, frozen=True, dict=True):
     @property
     def _first_own(self) -> int:
         """How many arguments come with the path."""
-        return len(self.parameters) - (self.has_project and not self.takes_project)
+        return len(self.parameters) - (PROJECT in self.parameters and not self.takes_project)
 
     @property
     def takes_project(self) -> bool:
         """Whether the verb is one of the workspace that takes the project as its first argument."""
-        return self.has_project and self.subject == "workspace"
+        return PROJECT in self.parameters and self.subject == "workspace"
 
     @cached_property
     def request_type(self) -> type[Struct]:
@@ -147,8 +152,10 @@ class Route(Struct, frozen=True, dict=True):
     @property
     def name(self) -> str:
         """The verb, and that it is for one project where there is another route without one."""
-        is_shared = self.subject in ("workspace", "settings")
-        return f"{self.verb}_of_project" if is_shared and self.has_project else self.verb
+        if self.path.startswith("/channels/"):
+            return f"{self.verb}_of_channel"
+        is_shared = self.subject in ("workspace", "settings") and PROJECT in self.parameters
+        return f"{self.verb}_of_project" if is_shared else self.verb
 
     @property
     def status(self) -> int:

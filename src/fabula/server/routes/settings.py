@@ -7,6 +7,7 @@ from fabula.server.routes.route import NOTHING, Answer, Route, mount
 from fabula.settings.values import SettingReport
 from fabula.workspace.schemas.settings import BudgetInfo, SettingList, describe_budget
 
+_OWN = {"name": "runs.keepPrompts"}
 BUDGET = Answer(BudgetInfo, describe_budget)
 
 ROUTES = mount(
@@ -15,8 +16,8 @@ ROUTES = mount(
     (
         Route("GET", "/settings", "list_settings", Right.SIGN_IN, Answer(SettingList)),
         Route("GET", "/settings/{name}", "get", Right.SIGN_IN, Answer(SettingReport)),
-        Route("PUT", "/settings/{name}", "set", Right.STORE, NOTHING, {"value": 12, "scope": "person"}),
-        Route("DELETE", "/settings/{name}", "reset", Right.STORE, NOTHING, {"scope": "person"}),
+        Route("PUT", "/settings/{name}", "set", Right.STORE, NOTHING, {"value": True, "scope": "person"}, path_example=_OWN),
+        Route("DELETE", "/settings/{name}", "reset", Right.STORE, NOTHING, {"scope": "person"}, path_example=_OWN),
         Route("GET", "/projects/{project}/settings", "list_settings", Right.READ, Answer(SettingList)),
         Route("GET", "/projects/{project}/settings/{name}", "get", Right.READ, Answer(SettingReport)),
         Route("PUT", "/projects/{project}/settings/{name}", "set", Right.MANAGE, NOTHING, {"value": 12}),
@@ -28,7 +29,7 @@ ROUTES = mount(
             "update_budget",
             Right.MANAGE,
             BUDGET,
-            {"profile": {"rules": {"ratio": 0.2, "minimum": 500}}, "expectedVersion": 0},
+            {"profile": {"rules": {"ratio": 0.1, "minimum": 500}}, "expectedVersion": 0},
         ),
     ),
 )
