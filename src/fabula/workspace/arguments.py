@@ -17,7 +17,7 @@ from functools import wraps
 from types import FunctionType
 from typing import Annotated, Any, TypeVar, Unpack, cast, get_args, get_origin
 
-from msgspec import Meta, Struct, ValidationError, convert, defstruct
+from msgspec import UNSET, Meta, Struct, ValidationError, convert, defstruct
 
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
@@ -64,6 +64,42 @@ def check_arguments(verb: Verb, *, code: Code = Code.REQUEST_INVALID) -> Verb:
     return cast("Verb", checked)
 
 
+class Argument(Struct, frozen=True, kw_only=True):
+    """An argument of a verb; `default` is UNSET where it must be given, or where leaving it out has a meaning."""
+
+    name: str
+    hint: Any = Any
+    default: Any = UNSET
+    is_required: bool = False
+    is_positional: bool = False
+    is_open: bool = False  # stands for names that only what the verb calls knows
+
+
+def list_arguments(verb: Callable[..., Any]) -> Iterator[Argument]:
+    """Yield the arguments of a method without its first one; those of a `TypedDict` each by its own name."""
+    function = inspect.unwrap(verb)
+    _, *parameters = inspect.signature(function).parameters.values()
+    for parameter in parameters:
+        hint = _evaluate(parameter.annotation, function.__globals__)
+        if parameter.kind is parameter.VAR_KEYWORD:
+            if get_origin(hint) is not Unpack:
+                yield Argument(name=parameter.name, is_open=True)
+                continue
+            fields = get_args(hint)[0]
+            for name, one in fields.__annotations__.items():
+                own = _evaluate(one.__forward_arg__, vars(sys.modules[fields.__module__]))
+                yield Argument(name=name, hint=own)
+            continue
+        is_required = parameter.default is parameter.empty
+        yield Argument(
+            name=parameter.name,
+            hint=hint,
+            default=UNSET if is_required else parameter.default,
+            is_required=is_required,
+            is_positional=parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD),
+        )
+
+
 class _Signature:
     """The checks of a verb, by the names of its arguments."""
 
@@ -72,22 +108,14 @@ class _Signature:
         self.positional: list[str] = []
         self.is_open = False
         self.checks: dict[str, _Check] = {}
-        first, *others = inspect.signature(verb).parameters.values()
-        for parameter in others:
-            hint = _evaluate(parameter.annotation, verb.__globals__)
-            if parameter.kind is parameter.VAR_KEYWORD and hint is Any:
+        for argument in list_arguments(verb):
+            if argument.is_open:
                 self.is_open = True  # whatever it calls knows the names
                 continue
-            if parameter.kind is parameter.VAR_KEYWORD and get_origin(hint) is Unpack:
-                fields = get_args(hint)[0]
-                for name, one in fields.__annotations__.items():
-                    own = _evaluate(one.__forward_arg__, vars(sys.modules[fields.__module__]))
-                    self.checks[name] = self._make_check(name, own)
-                continue
-            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-                self.positional.append(parameter.name)
-            self.checks[parameter.name] = self._make_check(parameter.name, hint)
-        self.keywords = frozenset({*self.checks, first.name})
+            if argument.is_positional:
+                self.positional.append(argument.name)
+            self.checks[argument.name] = self._make_check(argument.name, argument.hint)
+        self.keywords = frozenset({*self.checks, next(iter(inspect.signature(verb).parameters))})
 
     def _make_check(self, name: str, hint: Any) -> _Check:
         holder, read = _make_reader(name, hint)

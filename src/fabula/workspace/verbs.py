@@ -77,9 +77,13 @@ class LazyVerbs(Generic[Verbs]):
         self._subject = subject  # the name of the attribute, and of the module
 
     def __get__(self, project: ProjectHandle, owner: type | None = None) -> Verbs:
-        kind: type[Verbs] = getattr(import_module(f"fabula.workspace.{self._subject}"), self._class_name)
-        verbs = vars(project)[self._subject] = kind(project)
+        verbs = vars(project)[self._subject] = self.load_class()(project)
         return verbs
+
+    def load_class(self) -> type[Verbs]:
+        """Import the class of the verbs."""
+        kind: type[Verbs] = getattr(import_module(f"fabula.workspace.{self._subject}"), self._class_name)
+        return kind
 
 
 class ProjectVerbs:

@@ -8,6 +8,7 @@ projects. Opening a project looks at the store alone, never at a path.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -436,6 +437,13 @@ class Workspace:
 
         self._store.require_open()
         return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: verb(*args, **kwargs))
+
+    def require_before_change(self, check: Callable[[], None]) -> AbstractContextManager[None]:
+        """Run a check under the lock of the first change inside the block; what it raises ends the change."""
+        from fabula.store.precondition import require_before_change
+
+        self._store.require_open()
+        return require_before_change(check)
 
     def flush(self) -> None:
         """Write what is queued to be written: after it, another process sees all that this one remembers."""

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType, field
 
 from fabula.conversation.model import Message
 from fabula.conversation.participants import Participants
-from fabula.core.errors import Code, FabulaError
+from fabula.core.errors import FabulaError
 from fabula.core.messages import ENGLISH, show
 from fabula.llm.model import Usage
 from fabula.workspace.chat.events import (
@@ -28,18 +28,6 @@ from fabula.workspace.schemas.conversations import ConversationInfo, MessageInfo
 from fabula.workspace.schemas.recaps import RecapInfo
 from fabula.workspace.schemas.runs import UsageInfo
 from fabula.workspace.schemas.schema import Schema, describe
-
-STATUSES = {  # of HTTP, by the code of a refusal
-    Code.TEXT_INVALID: 400,
-    Code.PROJECT_NOT_FOUND: 404,
-    Code.STORE_NOT_FOUND: 404,
-    Code.CHAT_THREAD_ELSEWHERE: 409,
-    Code.MODE_CHANGED: 409,
-    Code.CHAT_NOBODY_PRESENT: 422,
-    Code.CHAT_PROJECT_MISSING: 422,
-    Code.MODE_ROLES_INVALID: 422,
-    Code.MODE_UNKNOWN: 422,
-}
 
 
 class ChatRequest(Schema, rename="lower"):

@@ -1,0 +1,190 @@
+"""Makes handlers of routes: read the request, check the right, call one verb, encode its answer (ppl-2).
+
+Reading, calling and encoding happen in a thread of the workspace, so that nothing of it holds the event loop. A verb
+that is a coroutine is awaited on the loop, since it does its own work in threads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from litestar import Request, Response
+from litestar.handlers import HTTPRouteHandler
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import ENGLISH, message
+from fabula.server.pages import cut_page
+from fabula.server.problems import choose_language
+from fabula.server.requests import (
+    JSON,
+    PageQuery,
+    make_store_principal,
+    open_project,
+    read_body,
+    read_path,
+    read_query,
+    select_given,
+)
+from fabula.server.routes.route import PROJECT, PROJECT_FIELD, Call, Route
+from fabula.server.security import get_access
+from fabula.workspace.chat.replies import ChatModel
+from fabula.workspace.workspace import Workspace
+
+API = "/api"
+
+
+class Reply(Struct, frozen=True):
+    """An answer before it is sent."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = {}
+
+
+class RouteTable:
+    """The routes of a server by method and path, with the workspace that they work on."""
+
+    def __init__(self, workspace: Workspace, routes: Iterable[Route], *, model: ChatModel = None) -> None:
+        self.workspace = workspace
+        self.model = model
+        self.routes = tuple(routes)
+        self._readers = {one.path: one for one in self.routes if one.method == "GET"}
+
+    def make_handlers(self) -> list[HTTPRouteHandler]:
+        """Make a handler of Litestar for every route."""
+        return [self._make_handler(route) for route in self.routes if not route.stream]
+
+    def _make_handler(self, route: Route) -> HTTPRouteHandler:
+        async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
+            body = b"" if route.method == "GET" else await request.body()
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            if inspect.iscoroutinefunction(inspect.unwrap(route.function)):
+                call, _ = await self.workspace.call(self._read, route, request, body, headers)
+                value = await call_verb(route, call)
+                reply = await self.workspace.call(make_reply, route, value, call)
+            else:
+                reply = await self.workspace.call(self._run, route, request, body, headers)
+            return Response(reply.body, status_code=reply.status, headers=dict(reply.headers), media_type=JSON)
+
+        path = API + route.path.replace("}", ":str}")
+        return HTTPRouteHandler(path, http_method=route.method, status_code=200, name=route.name)(handle)
+
+    def _read(
+        self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
+    ) -> tuple[Call, PageQuery]:
+        """Find the caller and the project, check the right, and read the arguments, in this order."""
+        access, page, sent = get_access(request.scope), PageQuery(), None
+        name = request.path_params.get(PROJECT)
+        if route.find_project is not None:
+            sent = read_body(route, body, headers.get("content-type", ""))
+            name = route.find_project(sent, access, self.workspace)
+        project = None if name is None else open_project(self.workspace, access, str(name))
+        access.require(route.right, None if project is None else project.id)
+        values = read_path(route, request.path_params)
+        if route.method == "GET":
+            arguments, page = read_query(route, request.scope["query_string"])
+        else:
+            sent = sent or read_body(route, body, headers.get("content-type", ""))
+            arguments = {"request": sent} if route.request is not None else select_given(sent)
+            if route.find_project is not None:
+                arguments.pop(PROJECT_FIELD, None)
+        language = choose_language(headers.get("accept-language", ""))
+        call = Call(
+            access=access,
+            workspace=self.workspace,
+            project=project,
+            path=values,
+            arguments=arguments,
+            language=language,
+            model=self.model,
+        )
+        return call, page
+
+    def _run(
+        self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
+    ) -> Reply:
+        call, page = self._read(route, request, body, headers)
+        if route.method == "GET":
+            reply = make_reply(route, call_verb(route, call), call, page)
+            if headers.get("if-none-match") == reply.headers.get("etag", "-"):
+                return Reply(304, headers=reply.headers)
+            return reply
+        expected = headers.get("if-match")
+        if expected is None:
+            return make_reply(route, call_verb(route, call), call)
+        reader = self._readers.get(route.path)
+        if reader is None:
+            raise FabulaError(
+                Code.REQUEST_INVALID, message("There is no version to match here: leave out If-Match. Nothing was changed.")
+            )
+
+        def check() -> None:
+            """Compare the present version under the lock of the change."""
+            now = replace(call, arguments={}, language=ENGLISH)
+            current = make_reply(reader, call_verb(reader, now), now).headers["etag"]
+            if current not in [one.strip() for one in expected.split(",")] and expected.strip() != "*":
+                raise FabulaError(
+                    Code.HTTP_VERSION_CONFLICT,
+                    message("This was changed since you loaded it. Load it again. Nothing was changed."),
+                    current=current,
+                )
+
+        with self.workspace.require_before_change(check):
+            return make_reply(route, call_verb(route, call), call)
+
+
+def call_verb(route: Route, call: Call) -> Any:
+    """Call the verb of a route; a coroutine is returned as it is."""
+    if route.call is not None:
+        return route.call(call)
+    verb = getattr(find_target(route, call), route.verb.partition(".")[2])
+    arguments = dict(call.arguments)
+    if "principal" in inspect.signature(verb).parameters:
+        arguments["principal"] = make_principal(call)
+    first = (call.handle.id,) if route.takes_project else ()
+    return verb(*first, *call.path, **arguments)
+
+
+def find_target(route: Route, call: Call) -> Any:
+    """Return the object whose verb a route calls."""
+    match route.subject:
+        case "workspace":
+            return call.workspace
+        case "project":
+            return call.handle
+        case "settings":
+            return call.workspace.settings(None if call.project is None else call.project.id)
+        case subject:
+            return getattr(call.handle, subject)
+
+
+def make_principal(call: Call) -> Any:
+    """Return the principal of a call."""
+    return call.project.principal if call.project is not None else make_store_principal(call.access)
+
+
+def make_reply(route: Route, value: Any, call: Call, page: PageQuery | None = None) -> Reply:
+    """Describe and encode the value of a verb; what can be edited has the version of its content as `ETag`."""
+    if route.answer.kind is None:
+        return Reply(204)
+    body = _encode(route, value, call, page)
+    headers = {}
+    if route.answer.item_key is None and (route.method in ("GET", "PUT", "PATCH")):
+        named = body if call.language == ENGLISH else _encode(route, value, replace(call, language=ENGLISH), page)
+        headers = {"etag": f'"{hashlib.sha256(named).hexdigest()[:24]}"', "cache-control": "private, no-cache"}
+    return Reply(route.status, body, headers)
+
+
+def _encode(route: Route, value: Any, call: Call, page: PageQuery | None) -> bytes:
+    if route.answer.item_key is None:
+        return msgspec.json.encode(route.answer.make(value, call))
+    asked = page or PageQuery()
+    items, following = cut_page(value, route.answer.item_key, asked.cursor, asked.page_size)
+    return msgspec.json.encode({"items": route.answer.make(items, call), "next": following})
+
