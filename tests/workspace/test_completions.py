@@ -63,7 +63,8 @@ def reply(text: str) -> dict[str, Any]:
 def complete(workspace: Workspace, data: bytes, **headers: str) -> list[WritingEvent]:
     """Everything that a completion yields."""
     asked = read_completion(data)
-    prepared = prepare_completion(workspace, asked, read_options(asked, headers))
+    options = read_options(asked, headers)
+    prepared = prepare_completion(workspace.project(options.project), asked, options)
 
     async def run() -> list[WritingEvent]:
         return [event async for event in stream_completion(prepared)]
@@ -222,13 +223,10 @@ def test_a_failing_model_ends_in_a_coded_failure(harbour: Workspace, model: Mode
         (body(say("x"), metadata={"fabula_recipee": "chat"}), Code.REQUEST_INVALID, "recipe"),
         (body(say("x"), metadata={"fabula_recipe": "zz"}), Code.RECIPE_UNKNOWN, "zz"),
         (body(say("x"), metadata={"fabula_character": "Maraa"}), Code.STORE_NOT_FOUND, "Did you mean Mara?"),
-        (body(say("x")).replace(b"fabula/Harbour", b"gpt-4o"), Code.CHAT_PROJECT_MISSING, "fabula/"),
         (body(say("x")).replace(b"Harbour", b"Arbour"), Code.PROJECT_NOT_FOUND, "Arbour"),
     ],
 )
-def test_a_request_that_cannot_be_answered_is_refused(
-    harbour: Workspace, data: bytes, code: Code, names: str
-) -> None:
+def test_a_request_that_cannot_be_answered_is_refused(harbour: Workspace, data: bytes, code: Code, names: str) -> None:
     error = refuse(harbour, data)
     assert error.code is code
     assert names in error.sentence

@@ -13,6 +13,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.core.version import __version__
 from fabula.server.api_page import STYLE, make_page
+from fabula.server.completions import make_completion_handlers
 from fabula.server.handlers import API, RouteTable
 from fabula.server.openapi import make_document
 from fabula.server.problems import choose_language, describe_exception, encode_problem
@@ -35,6 +36,7 @@ def make_app(
 ) -> ASGIApp:
     """Make the ASGI application for an open workspace. `model` answers in place of what the settings say."""
     table = RouteTable(workspace, routes, model=model)
+
     @get(API, media_type=MediaType.HTML)
     async def show_api() -> str:
         """Show all routes to people."""
@@ -76,7 +78,7 @@ def make_app(
 
     others = [show_api, show_style, show_document, show_health, show_readiness, open_link]
     app = Litestar(
-        [*table.make_handlers(), *others],
+        [*table.make_handlers(), *make_completion_handlers(workspace), *others],
         exception_handlers={Exception: _answer_exception},
         logging_config=None,
         openapi_config=None,

@@ -106,9 +106,7 @@ class RouteTable:
         )
         return call, page
 
-    def _run(
-        self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
-    ) -> Reply:
+    def _run(self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]) -> Reply:
         call, page = self._read(route, request, body, headers)
         if route.method == "GET":
             reply = make_reply(route, call_verb(route, call), call, page)
@@ -121,7 +119,8 @@ class RouteTable:
         reader = self._readers.get(route.path)
         if reader is None:
             raise FabulaError(
-                Code.REQUEST_INVALID, message("There is no version to match here: leave out If-Match. Nothing was changed.")
+                Code.REQUEST_INVALID,
+                message("There is no version to match here: leave out If-Match. Nothing was changed."),
             )
 
         def check() -> None:
@@ -187,4 +186,3 @@ def _encode(route: Route, value: Any, call: Call, page: PageQuery | None) -> byt
     asked = page or PageQuery()
     items, following = cut_page(value, route.answer.item_key, asked.cursor, asked.page_size)
     return msgspec.json.encode({"items": route.answer.make(items, call), "next": following})
-

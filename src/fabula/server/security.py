@@ -95,7 +95,9 @@ class SecurityMiddleware:
         if access is None:
             raise FabulaError(
                 Code.ACCESS_REQUIRED,
-                message("This needs a token. Send it as `Authorization: Bearer TOKEN`, or open the link of the server."),
+                message(
+                    "This needs a token. Send it as `Authorization: Bearer TOKEN`, or open the link of the server."
+                ),
             )
         return access
 

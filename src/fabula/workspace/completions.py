@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -38,19 +38,17 @@ from fabula.conversation.tables import messages as message_table
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
-from fabula.core.messages import join_names, message
+from fabula.core.messages import message
 from fabula.core.view import View
 from fabula.llm.local_model import find_counted_model, load_tokenizer
 from fabula.llm.model import ModelCall
 from fabula.text.offsets import normalise
+from fabula.workspace.grants import has_limits
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.completions import ClientMessage, CompletionRequest, join_tool_calls, refuse_completion
 from fabula.workspace.verbs import require_store
 from fabula.workspace.writing import Completed, TextDelta, Writer, WritingEvent
 from fabula.workspace.writing_options import ModelChoice, size_request
-
-if TYPE_CHECKING:
-    from fabula.workspace.workspace import Workspace
 
 MODEL_PREFIX = "fabula"
 OPTION_PREFIX = "fabula_"  # of names in the metadata of a request
@@ -105,19 +103,9 @@ def read_options(asked: CompletionRequest, headers: Mapping[str, str] | None = N
 
 
 def prepare_completion(
-    workspace: Workspace, asked: CompletionRequest, options: CompletionOptions, principal: Principal | None = None
+    project: ProjectHandle, asked: CompletionRequest, options: CompletionOptions
 ) -> PreparedCompletion:
-    """Prepare a completion; an unknown project, character, document or recipe is refused, and nothing is recorded."""
-    if not options.project:
-        raise FabulaError(
-            Code.CHAT_PROJECT_MISSING,
-            message(
-                "Name the project as the model: {example}. There are: {known}.",
-                example=f"{MODEL_PREFIX}/PROJECT",
-                known=join_names([name for name, _ in list_models(workspace, principal)]),
-            ),
-        )
-    project = workspace.project(options.project, principal)
+    """Prepare a completion; an unknown character, document or recipe is refused, and nothing is recorded."""
     choice = project.choose_model(provider=options.provider or None, model=options.model or None)
     system, first = _split_system(asked.messages)
     ident = _make_conversation_id(project.principal.user, options.character, asked.messages[: first + 1])
@@ -126,7 +114,7 @@ def prepare_completion(
     view = _with_history(project.view_with(ident), ident, path[:-1] if is_input else path)
     project = project.with_view(view, _grant(project.principal, ident))
     request = project.request(
-        document_id=options.document or None,
+        document_id=options.document or ("" if has_limits(project.principal) else None),
         recipe=options.recipe or CHAT.name,
         perspective=options.perspective or None,
         conversation_id=ident,
@@ -196,11 +184,6 @@ def record_completion(prepared: PreparedCompletion, answer: str, tool_calls: Seq
         else:
             edits.select_branch(tx, ident, path[-1].id if path else None)
     return ident
-
-
-def list_models(workspace: Workspace, principal: Principal | None = None) -> list[tuple[str, str]]:
-    """Return the names under which a client can ask, and what each means: one for every project."""
-    return [(f"{MODEL_PREFIX}/{one.id}", one.title) for one in workspace.projects()]
 
 
 def _make_conversation_id(user: str, character: str, beginning: Sequence[ClientMessage]) -> str:

@@ -29,6 +29,7 @@ from fabula.core.view import Language, View
 from fabula.manuscript.model import Manuscript
 from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
 from fabula.search.embeddings.choice import EmbeddingChoice
+from fabula.search.embeddings.embedder import unavailable
 from fabula.search.find import FoundPassage
 from fabula.skills.files import Skills, load_built_in
 from fabula.skills.source import choose_skill
@@ -94,6 +95,13 @@ class SaveResult(Struct, frozen=True):
     rows: int
     series: str = ""  # the title
     shared_entries: int = 0
+
+
+class EmbeddedTexts(Struct, frozen=True):
+    """The vectors of texts, and the name of the model that made them."""
+
+    model: str
+    vectors: list[list[float]]
 
 
 class RequestFields(TypedDict, total=False):
@@ -389,6 +397,19 @@ class ProjectHandle:
         """
         check_search(self.principal, options.get("until"), everything=options.get("everything", False))
         return search_project(self.view, words, self._embedding, **options)
+
+    def embed(self, texts: Sequence[str]) -> EmbeddedTexts:
+        """Turn texts into vectors with the embedder that the settings choose; refused where they choose none."""
+        status = self._embedding.resolve(self.view)
+        if status.search is None:
+            raise status.error or unavailable(
+                message(
+                    "This project is searched by words alone, so nothing makes vectors. Choose what does: "
+                    "fabula setting set PROJECT search.embedding auto."
+                )
+            )
+        embedder = status.search.embedder
+        return EmbeddedTexts(embedder.name, [[float(one) for one in vector] for vector in embedder.embed(texts)])
 
     def working_memory(self, now: str) -> WorkingMemory:
         """Return what the person did lately, from the store's records; nothing where there is no store."""

@@ -74,12 +74,8 @@ ROUTES = mount(
     "project",
     "/projects/{project}",
     (
-        Route(
-            "POST", "/assemble", "assemble", Right.ASSEMBLE, PROMPT, EXAMPLE, request=AssembleRequest, call=assemble
-        ),
-        Route(
-            "POST", "/inspect", "inspect", Right.INSPECT, INSPECTION, EXAMPLE, request=AssembleRequest, call=inspect
-        ),
+        Route("POST", "/assemble", "assemble", Right.ASSEMBLE, PROMPT, EXAMPLE, request=AssembleRequest, call=assemble),
+        Route("POST", "/inspect", "inspect", Right.INSPECT, INSPECTION, EXAMPLE, request=AssembleRequest, call=inspect),
         Route(
             "POST",
             "/explain",
