@@ -32,7 +32,7 @@ HEADINGS = (
     (message("Codex"), ("codex", "extract", "lorebook", "series")),
     (message("Conversation"), ("chat", "history", "participant", "biography", "recap", "preset")),
     (message("Project"), ("new", "projects", "project", "import", "export", "save", "load", "verify", "samples")),
-    (message("System"), ("setting", "jobs", "doctor", "backup", "version")),
+    (message("System"), ("serve", "setting", "jobs", "doctor", "backup", "version")),
 )
 
 # What typer and pydantic print. A text that matches one of these is translated, and so are its values.

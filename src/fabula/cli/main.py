@@ -45,6 +45,7 @@ COMMANDS = {  # by module
     "backup": ("backup",),
     "setting": ("setting",),
     "jobs": ("jobs",),
+    "serve": ("serve",),
 }
 
 

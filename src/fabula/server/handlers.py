@@ -18,7 +18,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.ids import is_valid_id
 from fabula.core.messages import ENGLISH, message
+from fabula.responses.keys import KeptResponse
 from fabula.server.pages import cut_page
 from fabula.server.problems import choose_language
 from fabula.server.requests import (
@@ -64,16 +66,49 @@ class RouteTable:
         async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
             body = b"" if route.method == "GET" else await request.body()
             headers = {name.lower(): value for name, value in request.headers.items()}
-            if inspect.iscoroutinefunction(inspect.unwrap(route.function)):
-                call, _ = await self.workspace.call(self._read, route, request, body, headers)
-                value = await call_verb(route, call)
-                reply = await self.workspace.call(make_reply, route, value, call)
+            key = headers.get("idempotency-key") if route.method == "POST" else None
+            if key is None:
+                reply = await self._answer(route, request, body, headers)
             else:
-                reply = await self.workspace.call(self._run, route, request, body, headers)
+                reply = await self._answer_once(key, route, request, body, headers)
             return Response(reply.body, status_code=reply.status, headers=dict(reply.headers), media_type=JSON)
 
         path = API + route.path.replace("}", ":str}")
         return HTTPRouteHandler(path, http_method=route.method, status_code=200, name=route.name)(handle)
+
+    async def _answer(
+        self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
+    ) -> Reply:
+        call_in_thread = self.workspace.call
+        if not inspect.iscoroutinefunction(inspect.unwrap(route.function)):
+            return await call_in_thread(self._run, route, request, body, headers)
+        call, _ = await call_in_thread(self._read, route, request, body, headers)
+        value = await call_verb(route, call)
+        return await call_in_thread(make_reply, route, value, call)
+
+    async def _answer_once(
+        self, key: str, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
+    ) -> Reply:
+        """Answer a request that has a key: as before, if it was done already with this key."""
+        if not is_valid_id(key):
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("An Idempotency-Key has 1 to 128 characters, without spaces and slashes. Nothing was changed."),
+            )
+        call_in_thread, log = self.workspace.call, self.workspace.responses
+        user = get_access(request.scope).user
+        asked = b"\0".join((route.name.encode(), str(request.url.path).encode(), body))
+        kept = await call_in_thread(log.claim, user, key, hashlib.sha256(asked).hexdigest())
+        if kept is not None:
+            return Reply(kept.status, kept.body.encode(), {**kept.headers, "idempotency-replayed": "true"})
+        try:
+            reply = await self._answer(route, request, body, headers)
+        except Exception:
+            await call_in_thread(log.release, user, key)
+            raise
+        done = KeptResponse(reply.status, reply.headers, reply.body.decode())
+        await call_in_thread(log.keep, user, key, done)
+        return reply
 
     def _read(
         self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fabula.workspace.deleted_projects import DeletedProject
     from fabula.workspace.jobs import ProjectJobs
     from fabula.workspace.project import ProjectHandle
+    from fabula.workspace.responses import ResponseLog
     from fabula.workspace.schemas.chat import ChatAnswer, ChatRequest
     from fabula.workspace.schemas.projects import ProjectContents, ProjectInfo
     from fabula.workspace.schemas.saves import LoadChoices, SaveInspection
@@ -128,6 +129,13 @@ class Workspace:
             tokenizer_for=load_tokenizer,
             model_for=find_counted_model,
         )
+
+    @property
+    def responses(self) -> ResponseLog:
+        """The answers that are kept for callers from outside."""
+        from fabula.workspace.responses import ResponseLog
+
+        return ResponseLog(self.store)
 
     @cached_property
     def _embedding(self) -> EmbeddingChoice:
