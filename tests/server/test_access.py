@@ -5,7 +5,8 @@ from __future__ import annotations
 import httpx2
 import pytest
 
-from fabula.server.access import OWNER_ACCESS, Access, Membership, Right, Role
+from fabula.access.model import Membership, Right, Role
+from fabula.server.access import OWNER_ACCESS, Access
 from fabula.server.security import COOKIE
 from fabula.server.tokens import LINK_SECONDS, LocalTokens
 from tests.server.running import OWNER_TOKEN, RunningServer

@@ -14,8 +14,9 @@ import httpx2
 import pytest
 from openai import APIStatusError, NotFoundError, OpenAI, UnprocessableEntityError
 
+from fabula.access.model import Membership, Role
 from fabula.context.request import Grants
-from fabula.server.access import Access, Membership, Role
+from fabula.server.access import Access
 from fabula.workspace.workspace import Workspace
 from tests.llm.server import Exchange, ModelServer, chunk, openai_answer, start_answer
 from tests.server.running import OWNER_TOKEN, RunningServer, run_server

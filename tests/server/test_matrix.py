@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 import httpx2
 import pytest
 
+from fabula.access.model import RIGHTS, Membership, Right, Role
 from fabula.context.request import Grants
 from fabula.core.story import Perspective
-from fabula.server.access import RIGHTS, Access, Membership, Right, Role
+from fabula.server.access import Access
 from fabula.server.routes import ROUTES, Route
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace

@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING
 from fabula.core.lazy_imports import import_lazily
 
 if TYPE_CHECKING:
-    from fabula.server.access import Access, Membership, Right, Role
+    from fabula.server.access import Access
     from fabula.server.app import make_app
 
-__all__ = ["Access", "Membership", "Right", "Role", "make_app"]
+__all__ = ["Access", "make_app"]
 
 __getattr__ = import_lazily(
     __name__,
     {
         "Access": "fabula.server.access",
-        "Membership": "fabula.server.access",
-        "Right": "fabula.server.access",
-        "Role": "fabula.server.access",
         "make_app": "fabula.server.app",
     },
 )

@@ -1,68 +1,23 @@
-"""Who may do what: roles, their rights, and `Access`, the one thing that handlers see of a caller (ppl-2).
+"""`Access`, the one thing that handlers see of a caller: who it is, and what it may do in which project (ppl-2).
 
-A route needs one `Right`. A `Role` has rights by the table `RIGHTS`; a person has one role in each project they belong
-to, and the owner of a local store has one everywhere. What a prompt may hold is a matter of the principal's `Grants`,
-which the workspace checks. A project that a caller does not belong to is refused as one that does not exist.
+A route needs one `Right`. A person has one role in each project they belong to, and the owner of the store has one
+everywhere; a key may have fewer rights than its person. A project that a caller does not belong to is refused as one
+that does not exist.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from fabula.context.request import Grants, Principal
+from fabula.access.model import RIGHTS, Membership, Right, Role
+from fabula.context.request import Principal
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.store.store import LOCAL_USER
 from fabula.workspace.grants import refuse_request
-
-
-class Right(StrEnum):
-    """What a route needs. `SIGN_IN` is enough for what belongs to the caller alone."""
-
-    SIGN_IN = "sign_in"
-    ASSEMBLE = "assemble"  # prompts and searches within the grants
-    PLAY = "play"  # talk in conversations
-    READ = "read"
-    EDIT = "edit"
-    GENERATE = "generate"  # ask a model on behalf of the project, which may cost money
-    INSPECT = "inspect"  # look inside of prompts
-    MANAGE = "manage"  # settings, jobs, saves, and the project as a whole
-    STORE = "store"  # create, import, delete and restore projects, and series
-
-
-class Role(StrEnum):
-    """What a person is in a project."""
-
-    OWNER = "owner"
-    EDITOR = "editor"
-    READER = "reader"
-    PLAYER = "player"
-    DEBUGGER = "debugger"
-
-
-_PLAYER = frozenset({Right.SIGN_IN, Right.ASSEMBLE, Right.PLAY})
-_READER = frozenset({Right.SIGN_IN, Right.ASSEMBLE, Right.READ})
-RIGHTS: Mapping[Role, frozenset[Right]] = {
-    Role.OWNER: frozenset(Right),
-    Role.EDITOR: _READER | {Right.PLAY, Right.EDIT, Right.GENERATE},
-    Role.READER: _READER,
-    Role.PLAYER: _PLAYER,
-    Role.DEBUGGER: _READER | {Right.INSPECT},
-}
-
-
-class Membership(Struct, frozen=True):
-    """The role of a person in one project. A player's grants name the character, the documents and conversations."""
-
-    role: Role
-    grants: Grants = Grants()
-
-    def __post_init__(self) -> None:
-        if self.role is Role.PLAYER and self.grants.characters is None:
-            raise FabulaError(Code.REQUEST_INVALID, message("A player needs a character to see through."))
 
 
 class Access(Struct, frozen=True, kw_only=True):
@@ -71,6 +26,15 @@ class Access(Struct, frozen=True, kw_only=True):
     user: str
     everywhere: Membership | None = None
     memberships: Mapping[str, Membership] = {}  # by the id of the project
+    limited_to: frozenset[Right] | None = None  # the rights of a key that has not all of its person's
+
+    def limit(self, *, rights: frozenset[Right] | None, projects: frozenset[str] | None) -> Access:
+        """Return the caller with some of its rights, in some of its projects; None leaves all."""
+        limited = replace(self, limited_to=rights)
+        if projects is None:
+            return limited
+        known = {one: found for one in projects if (found := self.find_membership(one)) is not None}
+        return replace(limited, everywhere=None, memberships=known)
 
     def find_membership(self, project_id: str) -> Membership | None:
         """Return the role in a project; None for one that the caller must not know of."""
@@ -79,7 +43,8 @@ class Access(Struct, frozen=True, kw_only=True):
     def has_right(self, right: Right, project_id: str | None = None) -> bool:
         """Whether the caller may do something in a project, or in the store as a whole."""
         membership = self.everywhere if project_id is None else self.find_membership(project_id)
-        return right is Right.SIGN_IN or (membership is not None and right in RIGHTS[membership.role])
+        is_given = right is Right.SIGN_IN or (membership is not None and right in RIGHTS[membership.role])
+        return is_given and (self.limited_to is None or right in self.limited_to)
 
     def require(self, right: Right, project_id: str | None = None) -> None:
         """Refuse what the caller may not do."""
@@ -91,7 +56,7 @@ class Access(Struct, frozen=True, kw_only=True):
         membership = self.find_membership(project_id)
         if membership is None:
             raise refuse_project()
-        may_inspect = Right.INSPECT in RIGHTS[membership.role]
+        may_inspect = self.has_right(Right.INSPECT, project_id)
         return Principal(user=self.user, may_inspect=may_inspect, grants=membership.grants)
 
 

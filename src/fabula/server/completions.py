@@ -19,10 +19,11 @@ from litestar.response import Stream
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fabula.access.model import Right
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import join_names, message
-from fabula.server.access import Access, Right
+from fabula.server.access import Access
 from fabula.server.problems import choose_language, describe_exception, encode_problem
 from fabula.server.requests import JSON, open_project
 from fabula.server.security import get_access

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from fabula.workspace.schemas.chat import ChatAnswer, ChatRequest
     from fabula.workspace.schemas.projects import ProjectContents, ProjectInfo
     from fabula.workspace.schemas.saves import LoadChoices, SaveInspection
+    from fabula.workspace.people import PeopleVerbs
     from fabula.workspace.settings import SettingVerbs
     from fabula.workspace.transfer import ImportReport, Progress, UpdateReport
     from fabula.workspace.views import ProjectViews
@@ -309,6 +310,13 @@ class Workspace:
         from fabula.workspace.settings import SettingVerbs
 
         return SettingVerbs(self.store, project)
+
+    @property
+    def people(self) -> PeopleVerbs:
+        """Return what the owner of the store can do about people, roles and keys."""
+        from fabula.workspace.people import PeopleVerbs
+
+        return PeopleVerbs(self)
 
     def create_series(self, title: str, *, language: str = "en") -> str:
         """Make a series without books; return its id (man-3)."""

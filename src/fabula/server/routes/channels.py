@@ -10,9 +10,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from fabula.access.model import Right
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
-from fabula.server.access import Access, Right
+from fabula.server.access import Access
 from fabula.server.routes.constraints import CONSTRAINT
 from fabula.server.routes.context import EXAMPLE, INSPECTION, PROMPT, assemble, inspect
 from fabula.server.routes.route import PROJECT_FIELD, Answer, Call, Route, make_record

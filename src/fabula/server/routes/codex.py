@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fabula.access.model import Right
 from fabula.codex import Entry
 from fabula.codex.knowledge import KnownFact
-from fabula.server.access import Right
 from fabula.server.routes.route import (
     Answer,
     Call,

@@ -6,11 +6,11 @@ from typing import Any
 
 from msgspec import json, to_builtins
 
+from fabula.access.model import Right
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.search.find import FoundPassage
-from fabula.server.access import Right
 from fabula.server.routes.route import NOTHING, Answer, Call, Route, make_record, mount
 from fabula.workspace.schemas.context import (
     AssembledPrompt,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fabula.access.model import Right
 from fabula.lorebook.edits import Lorebook
 from fabula.lorebook.model import LorebookContents
-from fabula.server.access import Right
 from fabula.server.routes.codex import ENTRY
 from fabula.server.routes.route import Answer, Call, Route, make_list, make_record, mount
 from fabula.workspace.lorebooks import LorebookSummary

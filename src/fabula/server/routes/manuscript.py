@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fabula.server.access import Right
+from fabula.access.model import Right
 from fabula.server.routes.route import Answer, Route, make_list, make_record, mount
 from fabula.workspace.schemas.chapters import (
     ChapterContents,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fabula.server.access import Right
+from fabula.access.model import Right
 from fabula.server.routes.route import NOTHING, Answer, Route, make_list, make_optional, make_record, mount
 from fabula.workspace.schemas.presets import (
     LayoutInfo,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fabula.access.model import Right
 from fabula.manuscript.projects import ProjectSummary
-from fabula.server.access import Right
 from fabula.server.routes.route import Answer, Call, Route, make_list, make_record, mount
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.changes import (

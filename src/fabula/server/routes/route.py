@@ -16,8 +16,9 @@ from typing import Any, Literal, TypeVar, cast
 from msgspec import UNSET, Struct, UnsetType, defstruct
 from msgspec.structs import replace
 
+from fabula.access.model import Right
 from fabula.core.messages import ENGLISH
-from fabula.server.access import Access, Right
+from fabula.server.access import Access
 from fabula.workspace.arguments import Argument, list_arguments
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.project import ProjectHandle

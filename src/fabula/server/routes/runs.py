@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from fabula.server.access import Right
+from fabula.access.model import Right
 from fabula.server.routes.codex import ENTRY
 from fabula.server.routes.conversations import MESSAGE
 from fabula.server.routes.route import Answer, Call, Route, make_list, make_optional, make_record, mount

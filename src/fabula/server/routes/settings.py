@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fabula.server.access import Right
+from fabula.access.model import Right
 from fabula.server.routes.route import NOTHING, Answer, Route, mount
 from fabula.settings.values import SettingReport
 from fabula.workspace.schemas.settings import BudgetInfo, SettingList, describe_budget
