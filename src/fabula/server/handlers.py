@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
-from litestar import Request, Response
+from litestar import Request, Response, delete, get
 from litestar.handlers import HTTPRouteHandler
+from litestar.response import Stream
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -21,6 +22,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id
 from fabula.core.messages import ENGLISH, message
 from fabula.responses.keys import KeptResponse
+from fabula.server.access import Access
 from fabula.server.pages import cut_page
 from fabula.server.problems import choose_language
 from fabula.server.requests import (
@@ -35,10 +37,13 @@ from fabula.server.requests import (
 )
 from fabula.server.routes.route import PROJECT, PROJECT_FIELD, Call, Route
 from fabula.server.security import get_access
+from fabula.server.streams import StreamHub, read_last_event
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.workspace import Workspace
 
 API = "/api"
+EVENTS = "text/event-stream"
+STREAM_PATH = API + "/projects/{project:str}/streams/{stream:str}"
 
 
 class Reply(Struct, frozen=True):
@@ -56,11 +61,12 @@ class RouteTable:
         self.workspace = workspace
         self.model = model
         self.routes = tuple(routes)
+        self.streams = StreamHub(workspace)
         self._readers = {one.path: one for one in self.routes if one.method == "GET"}
 
     def make_handlers(self) -> list[HTTPRouteHandler]:
         """Make a handler of Litestar for every route."""
-        return [self._make_handler(route) for route in self.routes if not route.stream]
+        return [self._make_stream_handler(one) if one.stream else self._make_handler(one) for one in self.routes]
 
     def _make_handler(self, route: Route) -> HTTPRouteHandler:
         async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
@@ -73,8 +79,52 @@ class RouteTable:
                 reply = await self._answer_once(key, route, request, body, headers)
             return Response(reply.body, status_code=reply.status, headers=dict(reply.headers), media_type=JSON)
 
+        return self._register(route, handle)
+
+    def _register(self, route: Route, handle: Callable[..., Any]) -> HTTPRouteHandler:
         path = API + route.path.replace("}", ":str}")
         return HTTPRouteHandler(path, http_method=route.method, status_code=200, name=route.name)(handle)
+
+    def _make_stream_handler(self, route: Route) -> HTTPRouteHandler:
+        async def handle(request: Request[Any, Any, Any]) -> Stream:
+            body = await request.body()
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            call, _ = await self.workspace.call(self._read, route, request, body, headers)
+            events = await self.workspace.call(call_verb, route, call)
+
+            def encode(event: Any) -> tuple[str, bytes]:
+                described = route.answer.make(event, call)
+                return str(described.__struct_config__.tag), msgspec.json.encode(described)
+
+            user, project_id = call.access.user, call.handle.id
+            live = await self.streams.start(project_id, user, events, encode, language=call.language)
+            location = f"{API}/projects/{project_id}/streams/{live.id}"
+            return Stream(live.follow(0), media_type=EVENTS, headers={"location": location})
+
+        return self._register(route, handle)
+
+    def make_stream_handlers(self) -> list[HTTPRouteHandler]:
+        """Make the handlers that follow and cancel any stream."""
+
+        @get(STREAM_PATH)
+        async def follow(request: Request[Any, Any, Any]) -> Stream:
+            """Go on with a stream behind `Last-Event-ID`, or from its beginning."""
+            access, project_id, stream_id = await self.workspace.call(self._find_stream, request)
+            after = read_last_event(request.headers.get("last-event-id", ""), stream_id)
+            return Stream(await self.streams.follow(project_id, access.user, stream_id, after), media_type=EVENTS)
+
+        @delete(STREAM_PATH, status_code=204)
+        async def cancel(request: Request[Any, Any, Any]) -> None:
+            """Stop a stream."""
+            access, project_id, stream_id = await self.workspace.call(self._find_stream, request)
+            await self.streams.cancel(project_id, access.user, stream_id)
+
+        return [follow, cancel]
+
+    def _find_stream(self, request: Request[Any, Any, Any]) -> tuple[Access, str, str]:
+        access = get_access(request.scope)
+        project = open_project(self.workspace, access, str(request.path_params[PROJECT]))
+        return access, project.id, str(request.path_params["stream"])
 
     async def _answer(
         self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
@@ -179,9 +229,11 @@ def call_verb(route: Route, call: Call) -> Any:
     if route.call is not None:
         return route.call(call)
     verb = getattr(find_target(route, call), route.verb.partition(".")[2])
-    arguments = dict(call.arguments)
-    if "principal" in inspect.signature(verb).parameters:
+    arguments, parameters = dict(call.arguments), inspect.signature(verb).parameters
+    if "principal" in parameters:
         arguments["principal"] = make_principal(call)
+    if "model" in parameters and route.stream:
+        arguments["model"] = call.model
     first = (call.handle.id,) if route.takes_project else ()
     return verb(*first, *call.path, **arguments)
 

@@ -14,6 +14,7 @@ from fabula.server.routes import (
     projects,
     runs,
     settings,
+    streams,
 )
 from fabula.server.routes.route import Route
 
@@ -31,6 +32,7 @@ ROUTES: tuple[Route, ...] = (
     *jobs.ROUTES,
     *settings.ROUTES,
     *channels.ROUTES,
+    *streams.ROUTES,
 )
 
 __all__ = ["ROUTES", "Route"]
