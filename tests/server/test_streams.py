@@ -101,8 +101,7 @@ def test_a_stream_that_nobody_reads_is_stopped_and_what_was_received_is_kept(
                 break
             time.sleep(0.05)
     assert [one.kind for one in events][-1] == "stopped"
-    said = story.conversations.read_page(talk.rpartition("/")[2]).messages
-    assert any("word" in one.content for one in said) or "delta" in {one.kind for one in events}
+    assert "delta" in {one.kind for one in events}
 
 
 def test_the_stream_of_another_person_is_not_found(workspace: Workspace, story: ProjectHandle, server: RunningServer) -> None:

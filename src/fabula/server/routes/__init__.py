@@ -6,6 +6,7 @@ from fabula.server.routes import (
     constraints,
     context,
     conversations,
+    files,
     jobs,
     lorebooks,
     manuscript,
@@ -33,6 +34,7 @@ ROUTES: tuple[Route, ...] = (
     *settings.ROUTES,
     *channels.ROUTES,
     *streams.ROUTES,
+    *files.ROUTES,
 )
 
 __all__ = ["ROUTES", "Route"]
