@@ -10,6 +10,20 @@ import httpx2
 from fabula.server.openapi import choose_path_example
 from fabula.server.routes.route import PROJECT, Route
 
+UPLOADS = {
+    "chat_files.import_files": (
+        "chat.jsonl",
+        b'{"user_name": "Ann", "character_name": "Bo"}\n{"name": "Ann", "is_user": true, "mes": "Hello."}\n',
+    ),
+    "lorebooks.import_file": ("lore.json", b'{"entries": {"0": {"uid": 0, "key": ["brig"], "content": "Two masts."}}}'),
+    "participants.import_card": (
+        "card.json",
+        b'{"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": "Dov", "description": "A cook."}}',
+    ),
+    "workspace.inspect_save": ("book.fabula", b"no save"),
+    "workspace.load_save": ("book.fabula", b"no save"),
+}
+
 
 def make_url(route: Route, project: str | None = None) -> str:
     """The address of a route with the examples of its parameters."""
@@ -25,5 +39,9 @@ def send(client: httpx2.Client, route: Route, project: str | None = None) -> htt
     example = dict(route.example)
     if project is not None:
         example |= {name: project for name in ("projectId", "project_id") if name in example}
+    if route.file == "upload":
+        name, data = UPLOADS.get(route.name, ("book.md", b"# One\n\nShe lit the lamp.\n"))
+        params = {**example, "fileName": name}
+        return client.request(route.method, make_url(route, project), params=params, content=data)
     sent: dict[str, Any] = {"params": example} if route.method == "GET" else {"json": example}
     return client.request(route.method, make_url(route, project), **sent)

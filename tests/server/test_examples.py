@@ -29,6 +29,8 @@ REFUSED = {  # what no story has by itself: a run, an assembly, a recap, somethi
     "runs.find": "STORE_NOT_FOUND",
     "runs.read_prompt": "STORE_NOT_FOUND",
     "runs.reject": "STORE_NOT_FOUND",
+    "workspace.inspect_save": "SAVE_DAMAGED",
+    "workspace.load_save": "SAVE_DAMAGED",
     "workspace.leave_series_of_project": "PROJECT_INVALID",
     "workspace.order_books": "PROJECT_INVALID",
     "workspace.redo": "STORE_NOT_FOUND",
@@ -77,5 +79,9 @@ def test_the_example_of_a_route_works(route: Route, client: httpx2.Client) -> No
         assert answer.json()["code"] == expected
         return
     assert answer.status_code == route.status, answer.text
-    if route.answer.kind is not None:
+    if route.stream:
+        assert answer.text.rstrip().endswith("event: done\ndata: {}")
+    elif route.file == "download":
+        assert answer.content
+    elif route.answer.kind is not None:
         msgspec.json.decode(answer.content, type=route.answer.kind)

@@ -70,7 +70,9 @@ def test_of_two_who_change_the_same_version_one_is_refused(server: RunningServer
 
 
 def test_a_version_is_the_same_in_every_language(client: httpx2.Client, base: str) -> None:
-    tags = {client.get(f"{base}/constraints/1", headers={"Accept-Language": one}).headers["etag"] for one in ("en", "zh")}
+    tags = {
+        client.get(f"{base}/constraints/1", headers={"Accept-Language": one}).headers["etag"] for one in ("en", "zh")
+    }
     assert len(tags) == 1
 
 

@@ -78,12 +78,13 @@ def make_app(
 
     others = [show_api, show_style, show_document, show_health, show_readiness, open_link]
     app = Litestar(
-        [*table.make_handlers(), *make_completion_handlers(workspace), *others],
+        [*table.make_handlers(), *table.make_stream_handlers(), *make_completion_handlers(workspace), *others],
         exception_handlers={Exception: _answer_exception},
         logging_config=None,
         openapi_config=None,
         request_max_body_size=MAX_BODY,
         debug=False,
+        on_shutdown=[table.streams.close],
     )
     return SecurityMiddleware(app, authenticator, hosts=hosts)
 

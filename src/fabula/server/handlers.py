@@ -8,45 +8,43 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
-from litestar import Request, Response
+from litestar import Request, Response, delete, get
 from litestar.handlers import HTTPRouteHandler
-from msgspec import Struct
+from litestar.response import Stream
 from msgspec.structs import replace
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id
 from fabula.core.messages import ENGLISH, message
 from fabula.responses.keys import KeptResponse
-from fabula.server.pages import cut_page
+from fabula.server.access import Access
+from fabula.server.calls import Reply, call_verb, make_reply
+from fabula.server.files import MAX_UPLOAD, make_download, take_upload
 from fabula.server.problems import choose_language
 from fabula.server.requests import (
     JSON,
     PageQuery,
-    make_store_principal,
     open_project,
     read_body,
+    read_file_name,
     read_path,
     read_query,
     select_given,
 )
 from fabula.server.routes.route import PROJECT, PROJECT_FIELD, Call, Route
 from fabula.server.security import get_access
+from fabula.server.streams import StreamHub, read_last_event
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.workspace import Workspace
 
 API = "/api"
-
-
-class Reply(Struct, frozen=True):
-    """An answer before it is sent."""
-
-    status: int
-    body: bytes = b""
-    headers: Mapping[str, str] = {}
+EVENTS = "text/event-stream"
+STREAM_PATH = API + "/projects/{project:str}/streams/{stream:str}"
 
 
 class RouteTable:
@@ -56,11 +54,16 @@ class RouteTable:
         self.workspace = workspace
         self.model = model
         self.routes = tuple(routes)
+        self.streams = StreamHub(workspace)
         self._readers = {one.path: one for one in self.routes if one.method == "GET"}
 
     def make_handlers(self) -> list[HTTPRouteHandler]:
         """Make a handler of Litestar for every route."""
-        return [self._make_handler(route) for route in self.routes if not route.stream]
+        makers = {"upload": self._make_upload_handler, "download": self._make_download_handler}
+        return [
+            self._make_stream_handler(one) if one.stream else makers.get(one.file, self._make_handler)(one)
+            for one in self.routes
+        ]
 
     def _make_handler(self, route: Route) -> HTTPRouteHandler:
         async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
@@ -73,8 +76,72 @@ class RouteTable:
                 reply = await self._answer_once(key, route, request, body, headers)
             return Response(reply.body, status_code=reply.status, headers=dict(reply.headers), media_type=JSON)
 
+        return self._register(route, handle)
+
+    def _register(self, route: Route, handle: Callable[..., Any], **settings: Any) -> HTTPRouteHandler:
         path = API + route.path.replace("}", ":str}")
-        return HTTPRouteHandler(path, http_method=route.method, status_code=200, name=route.name)(handle)
+        return HTTPRouteHandler(path, http_method=route.method, status_code=200, name=route.name, **settings)(handle)
+
+    def _make_upload_handler(self, route: Route) -> HTTPRouteHandler:
+        async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            call, _ = await self.workspace.call(self._read, route, request, b"", headers)
+            name = read_file_name(request.scope["query_string"])
+            reply = await self.workspace.call(take_upload, route, call, name, await request.body())
+            return Response(reply.body, status_code=reply.status, headers=dict(reply.headers), media_type=JSON)
+
+        return self._register(route, handle, request_max_body_size=MAX_UPLOAD)
+
+    def _make_download_handler(self, route: Route) -> HTTPRouteHandler:
+        async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            call, _ = await self.workspace.call(self._read, route, request, b"", headers)
+            name, data = await self.workspace.call(make_download, route, call)
+            disposition = f"attachment; filename*=UTF-8''{quote(name)}"
+            return Response(data, headers={"content-disposition": disposition}, media_type="application/octet-stream")
+
+        return self._register(route, handle)
+
+    def _make_stream_handler(self, route: Route) -> HTTPRouteHandler:
+        async def handle(request: Request[Any, Any, Any]) -> Stream:
+            body = await request.body()
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            call, _ = await self.workspace.call(self._read, route, request, body, headers)
+            events = await self.workspace.call(call_verb, route, call)
+
+            def encode(event: Any) -> tuple[str, bytes]:
+                described = route.answer.make(event, call)
+                return str(described.__struct_config__.tag), msgspec.json.encode(described)
+
+            user, project_id = call.access.user, call.handle.id
+            live = await self.streams.start(project_id, user, events, encode, language=call.language)
+            location = f"{API}/projects/{project_id}/streams/{live.id}"
+            return Stream(live.follow(0), media_type=EVENTS, headers={"location": location})
+
+        return self._register(route, handle)
+
+    def make_stream_handlers(self) -> list[HTTPRouteHandler]:
+        """Make the handlers that follow and cancel any stream."""
+
+        @get(STREAM_PATH)
+        async def follow(request: Request[Any, Any, Any]) -> Stream:
+            """Go on with a stream behind `Last-Event-ID`, or from its beginning."""
+            access, project_id, stream_id = await self.workspace.call(self._find_stream, request)
+            after = read_last_event(request.headers.get("last-event-id", ""), stream_id)
+            return Stream(await self.streams.follow(project_id, access.user, stream_id, after), media_type=EVENTS)
+
+        @delete(STREAM_PATH, status_code=204)
+        async def cancel(request: Request[Any, Any, Any]) -> None:
+            """Stop a stream."""
+            access, project_id, stream_id = await self.workspace.call(self._find_stream, request)
+            await self.streams.cancel(project_id, access.user, stream_id)
+
+        return [follow, cancel]
+
+    def _find_stream(self, request: Request[Any, Any, Any]) -> tuple[Access, str, str]:
+        access = get_access(request.scope)
+        project = open_project(self.workspace, access, str(request.path_params[PROJECT]))
+        return access, project.id, str(request.path_params["stream"])
 
     async def _answer(
         self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
@@ -122,7 +189,7 @@ class RouteTable:
         project = None if name is None else open_project(self.workspace, access, str(name))
         access.require(route.right, None if project is None else project.id)
         values = read_path(route, request.path_params)
-        if route.method == "GET":
+        if route.reads_query:
             arguments, page = read_query(route, request.scope["query_string"])
         else:
             sent = sent or read_body(route, body, headers.get("content-type", ""))
@@ -171,53 +238,3 @@ class RouteTable:
 
         with self.workspace.require_before_change(check):
             return make_reply(route, call_verb(route, call), call)
-
-
-def call_verb(route: Route, call: Call) -> Any:
-    """Call the verb of a route; a coroutine is returned as it is."""
-    if route.call is not None:
-        return route.call(call)
-    verb = getattr(find_target(route, call), route.verb.partition(".")[2])
-    arguments = dict(call.arguments)
-    if "principal" in inspect.signature(verb).parameters:
-        arguments["principal"] = make_principal(call)
-    first = (call.handle.id,) if route.takes_project else ()
-    return verb(*first, *call.path, **arguments)
-
-
-def find_target(route: Route, call: Call) -> Any:
-    """Return the object whose verb a route calls."""
-    match route.subject:
-        case "workspace":
-            return call.workspace
-        case "project":
-            return call.handle
-        case "settings":
-            return call.workspace.settings(None if call.project is None else call.project.id)
-        case subject:
-            return getattr(call.handle, subject)
-
-
-def make_principal(call: Call) -> Any:
-    """Return the principal of a call."""
-    return call.project.principal if call.project is not None else make_store_principal(call.access)
-
-
-def make_reply(route: Route, value: Any, call: Call, page: PageQuery | None = None) -> Reply:
-    """Describe and encode the value of a verb; what can be edited has the version of its content as `ETag`."""
-    if route.answer.kind is None:
-        return Reply(204)
-    body = _encode(route, value, call, page)
-    headers = {}
-    if route.answer.item_key is None and (route.method in ("GET", "PUT", "PATCH")):
-        named = body if call.language == ENGLISH else _encode(route, value, replace(call, language=ENGLISH), page)
-        headers = {"etag": f'"{hashlib.sha256(named).hexdigest()[:24]}"', "cache-control": "private, no-cache"}
-    return Reply(route.status, body, headers)
-
-
-def _encode(route: Route, value: Any, call: Call, page: PageQuery | None) -> bytes:
-    if route.answer.item_key is None:
-        return msgspec.json.encode(route.answer.make(value, call))
-    asked = page or PageQuery()
-    items, following = cut_page(value, route.answer.item_key, asked.cursor, asked.page_size)
-    return msgspec.json.encode({"items": route.answer.make(items, call), "next": following})

@@ -5,6 +5,7 @@ A value that cannot be read is refused with the field, and with the nearest righ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -25,6 +26,8 @@ from fabula.workspace.workspace import Workspace
 
 JSON = "application/json"
 PAGE_FIELDS = ("cursor", "pageSize")
+FILE_FIELD = "fileName"
+_FILE_NAME = re.compile(r"[^/\\\x00-\x1f:]{1,120}\.[A-Za-z0-9]{1,10}")
 
 
 class PageQuery(Struct, rename="camel", frozen=True):
@@ -60,7 +63,7 @@ def read_path(route: Route, values: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def read_query(route: Route, query: bytes) -> tuple[dict[str, Any], PageQuery]:
-    """Read the arguments of a GET, and which page of a list is asked for."""
+    """Read the arguments in an address, and which page of a list is asked for."""
     lists = find_list_fields(route.request_type)
     values: dict[str, Any] = {}
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
@@ -73,8 +76,21 @@ def read_query(route: Route, query: bytes) -> tuple[dict[str, Any], PageQuery]:
             )
         else:
             values[name] = value
+    if route.file == "upload":
+        values.pop(FILE_FIELD, None)
     page_values = {name: values.pop(name) for name in PAGE_FIELDS if name in values and route.answer.item_key}
     return select_given(_convert(values, route.request_type)), _convert(page_values, PageQuery)
+
+
+def read_file_name(query: bytes) -> str:
+    """Return the name of an uploaded file, which must be a plain name with an ending."""
+    name = dict(parse_qsl(query.decode("latin-1"))).get(FILE_FIELD, "")
+    if not _FILE_NAME.fullmatch(name):
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            message("Name the file with its ending, as in `?fileName=book.md`, and without a folder."),
+        )
+    return name
 
 
 def read_body(route: Route, body: bytes, content_type: str) -> Struct:

@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from fabula.workspace.continuity import StoredContinuity
     from fabula.workspace.deleted_projects import DeletedProject
     from fabula.workspace.jobs import ProjectJobs
+    from fabula.workspace.people import PeopleVerbs
     from fabula.workspace.project import ProjectHandle
     from fabula.workspace.responses import ResponseLog
     from fabula.workspace.schemas.chat import ChatAnswer, ChatRequest
     from fabula.workspace.schemas.projects import ProjectContents, ProjectInfo
     from fabula.workspace.schemas.saves import LoadChoices, SaveInspection
-    from fabula.workspace.people import PeopleVerbs
     from fabula.workspace.settings import SettingVerbs
     from fabula.workspace.transfer import ImportReport, Progress, UpdateReport
     from fabula.workspace.views import ProjectViews

@@ -6,6 +6,7 @@ from fabula.server.routes import (
     constraints,
     context,
     conversations,
+    files,
     jobs,
     lorebooks,
     manuscript,
@@ -14,6 +15,7 @@ from fabula.server.routes import (
     projects,
     runs,
     settings,
+    streams,
 )
 from fabula.server.routes.route import Route
 
@@ -31,6 +33,8 @@ ROUTES: tuple[Route, ...] = (
     *jobs.ROUTES,
     *settings.ROUTES,
     *channels.ROUTES,
+    *streams.ROUTES,
+    *files.ROUTES,
 )
 
 __all__ = ["ROUTES", "Route"]

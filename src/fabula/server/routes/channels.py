@@ -25,6 +25,7 @@ from fabula.workspace.schemas.context import AssembleRequest
 from fabula.workspace.workspace import Workspace
 
 _PROJECT = {"projectId": "The Lantern Coast"}
+CHAT_EXAMPLE = {"message": "Is the lamp lit?", "project_id": "The Lantern Coast"}
 
 
 def _find_project(sent: Struct, access: Access, workspace: Workspace) -> str:
@@ -32,7 +33,7 @@ def _find_project(sent: Struct, access: Access, workspace: Workspace) -> str:
     return name
 
 
-def _find_chat_project(sent: Struct, access: Access, workspace: Workspace) -> str:
+def find_chat_project(sent: Struct, access: Access, workspace: Workspace) -> str:
     """Return the project of a chat request; by a slug, only among those that the caller belongs to."""
     assert isinstance(sent, ChatRequest)
     if not sent.thread_slug and not sent.project_id:
@@ -129,9 +130,9 @@ ROUTES = (
         "workspace.answer_chat",
         Right.PLAY,
         Answer(ChatAnswer),
-        {"message": "Is the lamp lit?", "project_id": "The Lantern Coast"},
+        CHAT_EXAMPLE,
         request=ChatRequest,
         call=_chat,
-        find_project=_find_chat_project,
+        find_project=find_chat_project,
     ),
 )

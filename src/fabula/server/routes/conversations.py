@@ -74,7 +74,7 @@ def _describe_conversation_page(found: ConversationPage) -> list[ConversationInf
 CONVERSATION = Answer(ConversationInfo, describe_conversation)
 MESSAGE = Answer(MessageInfo, _describe_message)
 _MESSAGES = Answer(tuple[MessageInfo, ...], _describe_removed)
-_PARTICIPANT = Answer(ParticipantInfo, _describe_participant)
+PARTICIPANT = Answer(ParticipantInfo, _describe_participant)
 _CARD = Answer(CardInfo, describe_card)
 _TEXT = Answer(ParticipantTextInfo, describe_participant_text)
 _RECAP = Answer(RecapInfo, describe_recap)
@@ -86,11 +86,11 @@ ROUTES = (
         "participants",
         "/projects/{project}/participants",
         (
-            Route("GET", "", "list_all", Right.READ, make_list(_PARTICIPANT)),
-            Route("POST", "", "add", Right.EDIT, _PARTICIPANT, {"name": "Cleo", "persona": "A diver."}, creates=True),
-            Route("GET", "/{participant}", "get", Right.READ, _PARTICIPANT),
-            Route("PATCH", "/{participant}", "edit", Right.EDIT, _PARTICIPANT, {"persona": "A retired pilot."}),
-            Route("GET", "/{participant}/resolved", "resolve", Right.READ, _PARTICIPANT),
+            Route("GET", "", "list_all", Right.READ, make_list(PARTICIPANT)),
+            Route("POST", "", "add", Right.EDIT, PARTICIPANT, {"name": "Cleo", "persona": "A diver."}, creates=True),
+            Route("GET", "/{participant}", "get", Right.READ, PARTICIPANT),
+            Route("PATCH", "/{participant}", "edit", Right.EDIT, PARTICIPANT, {"persona": "A retired pilot."}),
+            Route("GET", "/{participant}/resolved", "resolve", Right.READ, PARTICIPANT),
             Route(
                 "GET",
                 "/{participant}/entry",
@@ -106,7 +106,7 @@ ROUTES = (
                 make_record("ParticipantCard", card=make_optional(_CARD)),
             ),
             Route("PATCH", "/{participant}/card", "edit_card", Right.EDIT, _CARD, {"nickname": "Bosun"}),
-            Route("POST", "/player", "ensure_player", Right.EDIT, _PARTICIPANT, {"name": "Ann"}),
+            Route("POST", "/player", "ensure_player", Right.EDIT, PARTICIPANT, {"name": "Ann"}),
         ),
     )
     + mount(

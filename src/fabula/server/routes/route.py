@@ -11,6 +11,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 from msgspec import UNSET, Struct, UnsetType, defstruct
@@ -32,6 +33,7 @@ PROJECT = "project"  # the parameter of a path that names the project
 PROJECT_FIELD = "project_id"  # the field of a body that does
 OWN_ARGUMENTS = frozenset(  # that the server gives, or that make no sense over HTTP
     {"principal", "progress", "model", "choice", "notes", "folder", "working_memory", "now", "rebuild", "make_vectors"}
+    | {"path", "overwrite", "append"}
 )
 _PARAMETER = re.compile(r"{(\w+)}")
 
@@ -46,12 +48,19 @@ class Call(Struct, frozen=True, kw_only=True):
     arguments: Mapping[str, Any] = {}
     language: str = ENGLISH
     model: ChatModel = None  # that answers; as the settings say by default
+    file: Path | None = None  # that was uploaded, or that the verb writes
 
     @property
     def handle(self) -> ProjectHandle:
         """The project of a route whose path names one."""
         assert self.project is not None
         return self.project
+
+    @property
+    def path_to_file(self) -> Path:
+        """The file of a route that takes or returns one."""
+        assert self.file is not None
+        return self.file
 
 
 class Answer(Struct, frozen=True):
@@ -88,8 +97,9 @@ class Route(Struct, frozen=True, dict=True):
     creates: bool = False
     request: type[Struct] | None = None  # in place of the arguments of the verb
     call: Callable[[Call], Any] | None = None  # in place of a plain call of the verb
-    types: Mapping[str, Any] = {}  # of arguments whose type in the signature says too little or too much
+    types: Mapping[str, Any] = {}  # of arguments whose type in the signature will not do; None leaves one out
     stream: bool = False  # the answer is a stream of events
+    file: Literal["", "upload", "download"] = ""  # the body is a file, or the answer is one
     find_project: Callable[[Struct, Access, Workspace], str] | None = None  # by what a body says, not by the path
     path_example: Mapping[str, str] = {}  # of the path's parameters, where the usual ones will not do
 
@@ -120,7 +130,8 @@ class Route(Struct, frozen=True, dict=True):
         others = [one for one in self._all_arguments[self._first_own :] if one.name not in OWN_ARGUMENTS]
         if self.find_project is not None:
             others.insert(0, Argument(name=PROJECT_FIELD, hint=str, is_required=True))
-        return tuple(replace(one, hint=self.types.get(one.name, one.hint)) for one in others)
+        typed = (replace(one, hint=self.types.get(one.name, one.hint)) for one in others)
+        return tuple(one for one in typed if one.hint is not None)
 
     @cached_property
     def path_type(self) -> type[Struct]:
@@ -148,7 +159,7 @@ class Route(Struct, frozen=True, dict=True):
         """The type of the request: as the route says, or made of the verb's arguments."""
         if self.request is not None:
             return self.request
-        return make_struct(make_name(self.name) + ("Query" if self.method == "GET" else "Body"), self.arguments)
+        return make_struct(make_name(self.name) + ("Query" if self.reads_query else "Body"), self.arguments)
 
     @property
     def name(self) -> str:
@@ -157,6 +168,11 @@ class Route(Struct, frozen=True, dict=True):
             return f"{self.verb}_of_channel"
         is_shared = self.subject in ("workspace", "settings") and PROJECT in self.parameters
         return f"{self.verb}_of_project" if is_shared else self.verb
+
+    @property
+    def reads_query(self) -> bool:
+        """Whether the arguments come from the address: of a GET, and where the body is a file."""
+        return self.method == "GET" or self.file == "upload"
 
     @property
     def status(self) -> int:
