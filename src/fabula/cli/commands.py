@@ -32,7 +32,7 @@ HEADINGS = (
     (message("Codex"), ("codex", "extract", "lorebook", "series")),
     (message("Conversation"), ("chat", "history", "participant", "biography", "recap", "preset")),
     (message("Project"), ("new", "projects", "project", "import", "export", "save", "load", "verify", "samples")),
-    (message("System"), ("serve", "setting", "jobs", "doctor", "backup", "version")),
+    (message("System"), ("serve", "account", "setting", "jobs", "doctor", "backup", "version")),
 )
 
 # What typer and pydantic print. A text that matches one of these is translated, and so are its values.
@@ -68,6 +68,7 @@ PLACEHOLDERS = (
     message("OPTIONS"),
     message("COMMAND"),
     message("ARGS"),
+    message("ACCOUNT"),
     message("AMOUNT"),
     message("BEAT"),
     message("BOOK"),
@@ -86,6 +87,8 @@ PLACEHOLDERS = (
     message("ITEM"),
     message("ITEMS"),
     message("JOB"),
+    message("KEY"),
+    message("LABEL"),
     message("MEMORY"),
     message("NAME"),
     message("NAMES"),
@@ -99,6 +102,7 @@ PLACEHOLDERS = (
     message("PLACE"),
     message("PROJECT"),
     message("REVISION"),
+    message("ROLE"),
     message("RUN"),
     message("SECOND"),
     message("SERIES"),

@@ -46,6 +46,7 @@ COMMANDS = {  # by module
     "setting": ("setting",),
     "jobs": ("jobs",),
     "serve": ("serve",),
+    "account": ("account",),
 }
 
 
