@@ -39,7 +39,12 @@ def run_server(
     """Serve a workspace until the block ends; `people` are callers by token, and `model` answers."""
     tokens = LocalTokens({OWNER_TOKEN: OWNER_ACCESS, **(people or {})})
     config = uvicorn.Config(
-        make_app(workspace, tokens, model=model or ScriptedProvider()), host="127.0.0.1", port=0, log_config=None, access_log=False, lifespan="on"
+        make_app(workspace, tokens, model=model or ScriptedProvider()),
+        host="127.0.0.1",
+        port=0,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

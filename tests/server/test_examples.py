@@ -1,4 +1,4 @@
-"""Every example of the description works: it is sent to a real server, and the answer is of the type that is described."""
+"""Every example of the description works: a real server answers it with the type that is described."""
 
 from __future__ import annotations
 

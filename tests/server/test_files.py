@@ -36,7 +36,9 @@ def test_a_manuscript_that_was_fetched_is_imported_as_a_new_project(
     assert made.json()["characters"] > 10_000
 
 
-@pytest.mark.parametrize("name", ["", "book", "../book.md", "a/b.md", "/etc/passwd.md", "C:\\b.md", "b\x00.md", "x" * 200 + ".md"])
+@pytest.mark.parametrize(
+    "name", ["", "book", "../book.md", "a/b.md", "/etc/passwd.md", "C:\\b.md", "b\x00.md", "x" * 200 + ".md"]
+)
 def test_a_file_name_with_a_folder_is_refused(client: httpx2.Client, name: str) -> None:
     refused = client.post("/api/imports", params={"fileName": name}, content=b"# One\n")
     assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID")

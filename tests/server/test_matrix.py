@@ -18,7 +18,9 @@ from tests.server.requests import send
 from tests.server.running import RunningServer, run_server
 from tests.server.stories import prepare
 
-ROLES = [role for role in Role if role is not Role.OWNER]  # the owner's rights are all, and the examples use them
+ROLES: list[Role] = [
+    role for role in Role if role is not Role.OWNER
+]  # the owner's rights are all, and the examples use them
 REFUSALS = {"ACCESS_REQUIRED", "CONTEXT_NOT_ALLOWED", "CONTEXT_INSPECT_FORBIDDEN", "PROJECT_NOT_FOUND"}
 PLAYER_GRANTS = Grants(
     perspectives=frozenset({Perspective.CHARACTER}),

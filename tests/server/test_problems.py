@@ -100,7 +100,13 @@ def test_a_body_that_cannot_be_read_is_a_coded_refusal(
 
 @pytest.mark.parametrize(
     "path",
-    ["/api/projects/..%2F..%2Fetc%2Fpasswd", "/api/projects/%00", "/api/projects/a/codex/%ff", "/api/%2e%2e/x", "/api//x"],
+    [
+        "/api/projects/..%2F..%2Fetc%2Fpasswd",
+        "/api/projects/%00",
+        "/api/projects/a/codex/%ff",
+        "/api/%2e%2e/x",
+        "/api//x",
+    ],
 )
 def test_tricks_with_paths_are_not_found(client: httpx2.Client, path: str) -> None:
     answer = client.get(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -99,8 +100,6 @@ def test_a_request_without_fields_of_its_own_names_its_required_ones_in_the_exam
 def test_the_description_refers_to_nothing_that_it_does_not_define() -> None:
     document = msgspec.json.encode(make_document(ROUTES)).decode()
     components = msgspec.json.decode(document)["components"]
-    import re
-
     for group, name in set(re.findall(r'"#/components/(\w+)/([^"]+)"', document)):
         assert name in components[group], name
     operations = [one for path in msgspec.json.decode(document)["paths"].values() for one in path.values()]

@@ -104,7 +104,9 @@ def test_a_stream_that_nobody_reads_is_stopped_and_what_was_received_is_kept(
     assert "delta" in {one.kind for one in events}
 
 
-def test_the_stream_of_another_person_is_not_found(workspace: Workspace, story: ProjectHandle, server: RunningServer) -> None:
+def test_the_stream_of_another_person_is_not_found(
+    workspace: Workspace, story: ProjectHandle, server: RunningServer
+) -> None:
     stream = workspace.responses.begin_stream(story.id, "somebody")
     with server.client() as client:
         own = client.get(f"/api/projects/{story.id}/streams/{stream}")

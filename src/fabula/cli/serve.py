@@ -20,8 +20,12 @@ commands = CommandGroup()
 
 @commands.command()
 def serve(
-    host: Annotated[str, Option("--host", help="The address to listen at; by default only this machine.")] = "127.0.0.1",
-    port: Annotated[int, Option("--port", help="The port to listen at; 0 for any that is free.", min=0, max=65535)] = 8600,
+    host: Annotated[
+        str, Option("--host", help="The address to listen at; by default only this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, Option("--port", help="The port to listen at; 0 for any that is free.", min=0, max=65535)
+    ] = 8600,
     no_open: Annotated[bool, Option("--no-open", help="Do not open the browser.")] = False,
     no_worker: Annotated[bool, Option("--no-worker", help="Leave background work to: fabula jobs run --keep")] = False,
     store: STORE = None,
@@ -34,7 +38,10 @@ def serve(
 
     def announce(address: ServerAddress) -> None:
         if not address.is_local:
-            warn("Anybody who can reach {url} and has the link or the token can read and change everything.", url=address.url)
+            warn(
+                "Anybody who can reach {url} and has the link or the token can read and change everything.",
+                url=address.url,
+            )
         say("Open this link; it works once: {link}", link=address.link)
         say("Programs send this token: {token}", token=address.token)
         sys.stdout.flush()  # whoever started this process may read the link from a pipe

@@ -29,8 +29,7 @@ def make_page(routes: Iterable[Route]) -> str:
     groups = [(subject, list(own)) for subject, own in groupby(ordered, key=lambda one: one.subject)]
     contents = " · ".join(f'<a href="#{escape(subject)}">{escape(subject)}</a>' for subject, _ in groups)
     sections = "".join(
-        f'<h2 id="{escape(subject)}">{escape(subject)}</h2>' + "".join(map(_make_entry, own))
-        for subject, own in groups
+        f'<h2 id="{escape(subject)}">{escape(subject)}</h2>' + "".join(map(_make_entry, own)) for subject, own in groups
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Fabula API</title>'

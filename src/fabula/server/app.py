@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 from litestar import Litestar, MediaType, Request, Response, get
-from litestar.types import ASGIApp
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
@@ -17,7 +16,7 @@ from fabula.server.handlers import API, RouteTable
 from fabula.server.openapi import make_document
 from fabula.server.problems import choose_language, describe_exception, encode_problem
 from fabula.server.routes import ROUTES, Route
-from fabula.server.security import COOKIE, LINK_PATH, SecurityMiddleware
+from fabula.server.security import COOKIE, LINK_PATH, ASGIApp, SecurityMiddleware
 from fabula.server.tokens import SESSION_SECONDS, Authenticator
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.workspace import Workspace
@@ -35,6 +34,7 @@ def make_app(
 ) -> ASGIApp:
     """Make the ASGI application for an open workspace. `model` answers in place of what the settings say."""
     table = RouteTable(workspace, routes, model=model)
+
     @get(API, media_type=MediaType.HTML)
     async def show_api() -> str:
         """Show all routes to people."""

@@ -75,4 +75,3 @@ def _encode(route: Route, value: Any, call: Call, page: PageQuery | None) -> byt
     asked = page or PageQuery()
     items, following = cut_page(value, route.answer.item_key, asked.cursor, asked.page_size)
     return msgspec.json.encode({"items": route.answer.make(items, call), "next": following})
-

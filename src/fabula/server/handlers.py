@@ -208,9 +208,7 @@ class RouteTable:
         )
         return call, page
 
-    def _run(
-        self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
-    ) -> Reply:
+    def _run(self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]) -> Reply:
         call, page = self._read(route, request, body, headers)
         if route.method == "GET":
             reply = make_reply(route, call_verb(route, call), call, page)
@@ -223,7 +221,8 @@ class RouteTable:
         reader = self._readers.get(route.path)
         if reader is None:
             raise FabulaError(
-                Code.REQUEST_INVALID, message("There is no version to match here: leave out If-Match. Nothing was changed.")
+                Code.REQUEST_INVALID,
+                message("There is no version to match here: leave out If-Match. Nothing was changed."),
             )
 
         def check() -> None:

@@ -8,18 +8,20 @@ themselves. A token in the address is never read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
-
-from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.server.access import Access
 from fabula.server.problems import choose_language, describe_refusal, encode_problem
 from fabula.server.tokens import Authenticator
+
+Scope = MutableMapping[str, Any]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+ASGIApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 COOKIE = "fabula_session"
@@ -48,13 +50,13 @@ class SecurityMiddleware:
         self._authenticator = authenticator
         self._hosts = LOOPBACK | {host.lower() for host in hosts}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: object, send: Send) -> None:
         """Let a request pass with its caller in the scope, or answer with a problem."""
-        if scope["type"] == "lifespan":  # type: ignore[comparison-overlap]
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
 
-        async def send_with_headers(sent: Message) -> None:
+        async def send_with_headers(sent: MutableMapping[str, Any]) -> None:
             if sent["type"] == "http.response.start":
                 names = {name.lower() for name, _ in sent["headers"]}
                 more = [(b"cache-control", b"no-store")] if b"cache-control" not in names else []
@@ -95,17 +97,19 @@ class SecurityMiddleware:
         if access is None:
             raise FabulaError(
                 Code.ACCESS_REQUIRED,
-                message("This needs a token. Send it as `Authorization: Bearer TOKEN`, or open the link of the server."),
+                message(
+                    "This needs a token. Send it as `Authorization: Bearer TOKEN`, or open the link of the server."
+                ),
             )
         return access
 
 
-def set_access(scope: MutableMapping[str, Any] | Scope, access: Access | None) -> None:
+def set_access(scope: Scope, access: Access | None) -> None:
     """Put the caller of a request into its scope."""
-    scope.setdefault("state", {})["fabula_access"] = access  # type: ignore[typeddict-item]
+    scope.setdefault("state", {})["fabula_access"] = access
 
 
-def get_access(scope: MutableMapping[str, Any] | Scope) -> Access:
+def get_access(scope: Mapping[str, Any]) -> Access:
     """Return the caller of a request; the routes that are open to everybody have none and do not ask."""
     access = scope.get("state", {}).get("fabula_access")
     if not isinstance(access, Access):

@@ -120,9 +120,7 @@ class StreamHub:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _write(
-        self, live: LiveStream, events: AsyncGenerator[Any, None], encode: Encode, language: str
-    ) -> None:
+    async def _write(self, live: LiveStream, events: AsyncGenerator[Any, None], encode: Encode, language: str) -> None:
         """Take events from a verb until it ends, fails, is stopped or has no readers."""
         loop = asyncio.get_running_loop()
         stored, last_flush, unread_since = 0, loop.time(), loop.time()

@@ -35,9 +35,7 @@ from fabula.workspace.schemas.schema import describe
 ENTRY = Answer(EntryInfo, lambda entry: describe_entry(entry))
 TEXT = Answer(str)
 _KNOWERS = make_list(Answer(KnowerInfo, lambda one: describe(KnowerInfo, one)), "knower")
-_OFFERS = make_list(
-    Answer(RenameOfferInfo, lambda one, language: describe(RenameOfferInfo, one, language)), "words"
-)
+_OFFERS = make_list(Answer(RenameOfferInfo, lambda one, language: describe(RenameOfferInfo, one, language)), "words")
 _PLACES = make_list(Answer(RenamePlaceInfo, lambda one, language: describe(RenamePlaceInfo, one, language)), "label")
 _RENAMED = {"old": "Jory", "new": "Jorin"}
 

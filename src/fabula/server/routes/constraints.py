@@ -68,6 +68,12 @@ ROUTES = mount(
             make_record("UncheckedConstraints", unchecked=Answer(int)),
         ),
         Route("GET", "/judge", "has_judge", Right.READ, make_record("JudgeState", has_judge=Answer(bool))),
-        Route("GET", "/numbers", "number_all", Right.READ, make_record("ConstraintNumbers", numbers=Answer(dict[str, int]))),
+        Route(
+            "GET",
+            "/numbers",
+            "number_all",
+            Right.READ,
+            make_record("ConstraintNumbers", numbers=Answer(dict[str, int])),
+        ),
     ),
 )

@@ -16,6 +16,7 @@ from fabula.server.routes.route import NOTHING, Answer, Call, Route, make_record
 from fabula.workspace.schemas.context import (
     AssembledPrompt,
     AssembleRequest,
+    ExplainRequest,
     Explanation,
     InspectedPrompt,
     describe_explanation,
@@ -28,12 +29,6 @@ PROMPT = Answer(AssembledPrompt, describe_prompt)
 INSPECTION = Answer(InspectedPrompt, describe_inspection)
 EXAMPLE = {"projectId": "The Lantern Coast", "documentId": "1", "cursorPosition": 40, "skillId": "continue"}
 _FIELDS = frozenset(field.encode_name for field in fields(AssembleRequest))
-
-
-class ExplainRequest(AssembleRequest, kw_only=True):
-    """A request for a prompt, and the name of what should be in it."""
-
-    name: str
 
 
 def read_context_request(call: Call) -> Request:
@@ -75,12 +70,8 @@ ROUTES = mount(
     "project",
     "/projects/{project}",
     (
-        Route(
-            "POST", "/assemble", "assemble", Right.ASSEMBLE, PROMPT, EXAMPLE, request=AssembleRequest, call=assemble
-        ),
-        Route(
-            "POST", "/inspect", "inspect", Right.INSPECT, INSPECTION, EXAMPLE, request=AssembleRequest, call=inspect
-        ),
+        Route("POST", "/assemble", "assemble", Right.ASSEMBLE, PROMPT, EXAMPLE, request=AssembleRequest, call=assemble),
+        Route("POST", "/inspect", "inspect", Right.INSPECT, INSPECTION, EXAMPLE, request=AssembleRequest, call=inspect),
         Route(
             "POST",
             "/explain",

@@ -87,9 +87,7 @@ ROUTES = (
         "/projects/{project}/participants",
         (
             Route("GET", "", "list_all", Right.READ, make_list(PARTICIPANT)),
-            Route(
-                "POST", "", "add", Right.EDIT, PARTICIPANT, {"name": "Cleo", "persona": "A diver."}, creates=True
-            ),
+            Route("POST", "", "add", Right.EDIT, PARTICIPANT, {"name": "Cleo", "persona": "A diver."}, creates=True),
             Route("GET", "/{participant}", "get", Right.READ, PARTICIPANT),
             Route("PATCH", "/{participant}", "edit", Right.EDIT, PARTICIPANT, {"persona": "A retired pilot."}),
             Route("GET", "/{participant}/resolved", "resolve", Right.READ, PARTICIPANT),
@@ -132,7 +130,10 @@ ROUTES = (
                 "/pages",
                 "list_page",
                 Right.READ,
-                make_record("ConversationNumberedPage", conversations=Answer(list[ConversationInfo], _describe_conversation_page)),
+                make_record(
+                    "ConversationNumberedPage",
+                    conversations=Answer(list[ConversationInfo], _describe_conversation_page),
+                ),
             ),
             Route("POST", "", "start", Right.EDIT, CONVERSATION, {"title": "On the quay"}, creates=True, call=_start),
             Route("GET", "/search", "search", Right.READ, _FOUND, {"text": "lamp"}),
@@ -164,7 +165,13 @@ ROUTES = (
                 {"limit": 20},
             ),
             Route(
-                "POST", "/{conversation}/messages", "record", Right.EDIT, MESSAGE, {"content": "Good evening."}, creates=True
+                "POST",
+                "/{conversation}/messages",
+                "record",
+                Right.EDIT,
+                MESSAGE,
+                {"content": "Good evening."},
+                creates=True,
             ),
             Route(
                 "POST",

@@ -67,7 +67,15 @@ ROUTES = mount(
         ),
         Route("PATCH", "/{book}/entries/{entry}", "edit_entry", Right.EDIT, BOOK, _FIELDS, path_example=_FIRST),
         Route("DELETE", "/{book}/entries/{entry}", "remove_entry", Right.EDIT, BOOK, path_example=_FIRST),
-        Route("PUT", "/{book}/entries/{entry}/limits", "limit_entry", Right.EDIT, BOOK, {"since": "2"}, path_example=_FIRST),
+        Route(
+            "PUT",
+            "/{book}/entries/{entry}/limits",
+            "limit_entry",
+            Right.EDIT,
+            BOOK,
+            {"since": "2"},
+            path_example=_FIRST,
+        ),
         Route(
             "POST",
             "/{book}/codex",

@@ -76,7 +76,9 @@ ROUTES = (
                 Right.READ,
                 make_record("ChapterRevisions", chapter=CHAPTER, revisions=_REVISIONS),
             ),
-            Route("POST", "", "label", Right.EDIT, make_record("NewLabel", revision=Answer(int)), {"name": "draft one"}),
+            Route(
+                "POST", "", "label", Right.EDIT, make_record("NewLabel", revision=Answer(int)), {"name": "draft one"}
+            ),
             Route(
                 "GET",
                 "/differences",
@@ -92,7 +94,9 @@ ROUTES = (
         "/projects/{project}/beats",
         (
             Route("GET", "", "list_beats", Right.READ, make_list(_BEAT), {"document": "1"}),
-            Route("POST", "", "add", Right.EDIT, _BEAT, {"document": "1", "text": "Mara finds the page."}, creates=True),
+            Route(
+                "POST", "", "add", Right.EDIT, _BEAT, {"document": "1", "text": "Mara finds the page."}, creates=True
+            ),
             Route("PUT", "/{beat}", "set_done", Right.EDIT, _BEAT, {"done": True}),
             Route("DELETE", "/{beat}", "remove", Right.EDIT, _BEAT),
         ),

@@ -30,8 +30,17 @@ ROUTES = (
         "/projects/{project}/presets",
         (
             Route("GET", "", "list_presets", Right.READ, make_list(Answer(PresetInfo, describe_preset), "preset.id")),
-            Route("GET", "/active/layout", "lay_out", Right.READ, Answer(LayoutInfo, describe_layout), {"recipe": "novel"}),
-            Route("PUT", "/active", "activate", Right.EDIT, make_record("ActivePreset", preset=make_optional(_NODES)), {"name": "calm"}),
+            Route(
+                "GET", "/active/layout", "lay_out", Right.READ, Answer(LayoutInfo, describe_layout), {"recipe": "novel"}
+            ),
+            Route(
+                "PUT",
+                "/active",
+                "activate",
+                Right.EDIT,
+                make_record("ActivePreset", preset=make_optional(_NODES)),
+                {"name": "calm"},
+            ),
             Route("GET", "/{preset}", "find", Right.READ, _NODES),
             Route("PUT", "/{preset}", "write", Right.EDIT, _NODES, _EXAMPLE, types={"data": dict[str, Any]}),
             Route("DELETE", "/{preset}", "remove", Right.EDIT, _NODES),

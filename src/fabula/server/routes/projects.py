@@ -42,7 +42,9 @@ ROUTES = mount(
     "workspace",
     "",
     (
-        Route("GET", "/projects", "describe_projects", Right.SIGN_IN, make_list(Answer(ProjectInfo)), call=_select_visible),
+        Route(
+            "GET", "/projects", "describe_projects", Right.SIGN_IN, make_list(Answer(ProjectInfo)), call=_select_visible
+        ),
         Route(
             "POST",
             "/projects",

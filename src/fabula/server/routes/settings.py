@@ -16,7 +16,15 @@ ROUTES = mount(
     (
         Route("GET", "/settings", "list_settings", Right.SIGN_IN, Answer(SettingList)),
         Route("GET", "/settings/{name}", "get", Right.SIGN_IN, Answer(SettingReport)),
-        Route("PUT", "/settings/{name}", "set", Right.STORE, NOTHING, {"value": True, "scope": "person"}, path_example=_OWN),
+        Route(
+            "PUT",
+            "/settings/{name}",
+            "set",
+            Right.STORE,
+            NOTHING,
+            {"value": True, "scope": "person"},
+            path_example=_OWN,
+        ),
         Route("DELETE", "/settings/{name}", "reset", Right.STORE, NOTHING, {"scope": "person"}, path_example=_OWN),
         Route("GET", "/projects/{project}/settings", "list_settings", Right.READ, Answer(SettingList)),
         Route("GET", "/projects/{project}/settings/{name}", "get", Right.READ, Answer(SettingReport)),
