@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 from litestar import Litestar, MediaType, Request, Response, get
+from litestar.types import ControllerRouterHandler
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
@@ -30,9 +31,14 @@ def make_app(
     *,
     hosts: Iterable[str] = (),
     routes: Iterable[Route] = ROUTES,
+    handlers: Sequence[ControllerRouterHandler] = (),
     model: ChatModel = None,
 ) -> ASGIApp:
-    """Make the ASGI application for an open workspace. `model` answers in place of what the settings say."""
+    """Make the ASGI application for an open workspace.
+
+    `handlers` are served beside the routes, behind the same checks of caller, host and origin. `model` answers in place
+    of what the settings say.
+    """
     table = RouteTable(workspace, routes, model=model)
 
     @get(API, media_type=MediaType.HTML)
@@ -76,7 +82,7 @@ def make_app(
 
     others = [show_api, show_style, show_document, show_health, show_readiness, open_link]
     app = Litestar(
-        [*table.make_handlers(), *table.make_stream_handlers(), *others],
+        [*table.make_handlers(), *table.make_stream_handlers(), *others, *handlers],
         exception_handlers={Exception: _answer_exception},
         logging_config=None,
         openapi_config=None,

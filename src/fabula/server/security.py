@@ -46,14 +46,14 @@ class SecurityMiddleware:
 
     def __init__(self, app: ASGIApp, authenticator: Authenticator, *, hosts: Iterable[str] = ()) -> None:
         """`hosts` are names of this server beside those of the loopback."""
-        self._app = app
+        self.app = app
         self._authenticator = authenticator
         self._hosts = LOOPBACK | {host.lower() for host in hosts}
 
     async def __call__(self, scope: Scope, receive: object, send: Send) -> None:
         """Let a request pass with its caller in the scope, or answer with a problem."""
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
 
         async def send_with_headers(sent: MutableMapping[str, Any]) -> None:
@@ -72,7 +72,7 @@ class SecurityMiddleware:
             problem = describe_refusal(error, choose_language(headers.get("accept-language", "")))
             await _send_problem(send_with_headers, encode_problem(problem))
             return
-        await self._app(scope, receive, send_with_headers)
+        await self.app(scope, receive, send_with_headers)
 
     def _check(self, method: str, path: str, headers: dict[str, str]) -> Access | None:
         """Return the caller; None where the path is open to everybody."""
