@@ -22,6 +22,7 @@ UPLOADS = {
     ),
     "workspace.inspect_save": ("book.fabula", b"no save"),
     "workspace.load_save": ("book.fabula", b"no save"),
+    "workspace.update_manuscript_of_project": ("book.md", b"# The Morning Duty\n\nShe lit the lamp.\n"),
 }
 
 
