@@ -9,7 +9,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from fabula.server.serving import serve
+from fabula.core.errors import FabulaError
+from fabula.server.serving import ServerAddress, serve
 from fabula.workspace.workspace import Workspace
 from tests.cli.processes import start_fabula
 
@@ -37,9 +38,6 @@ def test_the_server_prints_a_link_that_opens_it_and_stops_when_asked(tmp_path: P
 
 
 def test_a_port_that_is_taken_is_refused_in_plain_words(tmp_path: Path) -> None:
-    from fabula.core.errors import FabulaError
-    from fabula.server.serving import ServerAddress
-
     def try_again(address: ServerAddress) -> None:
         with Workspace.open(tmp_path / "data") as other:
             serve(other, port=int(address.url.rpartition(":")[2]), on_ready=print)

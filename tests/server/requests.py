@@ -22,6 +22,7 @@ UPLOADS = {
     ),
     "workspace.inspect_save": ("book.fabula", b"no save"),
     "workspace.load_save": ("book.fabula", b"no save"),
+    "workspace.update_manuscript_of_project": ("book.md", b"# The Morning Duty\n\nShe lit the lamp.\n"),
 }
 
 
@@ -38,7 +39,8 @@ def send(client: httpx2.Client, route: Route, project: str | None = None) -> htt
     """Send the example of a route, perhaps for another project."""
     example = dict(route.example)
     if project is not None:
-        example |= {name: project for name in ("projectId", "project_id") if name in example}
+        names = ("projectId", "project_id", "thread_slug")
+        example |= {name: project for name in names if name in example}
     if route.file == "upload":
         name, data = UPLOADS.get(route.name, ("book.md", b"# One\n\nShe lit the lamp.\n"))
         params = {**example, "fileName": name}

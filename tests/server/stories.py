@@ -23,6 +23,7 @@ def prepare(workspace: Workspace) -> ProjectHandle:
     project.codex.relate("Mara", "Will", kind="old friend")
     project.skills.add("shorten", 'title.en = "Shorten"\ntemplate.en = "Shorten it."\n')
     workspace.settings(project.id).set("History.SummaryEveryNRounds", 11)
+    workspace.settings().set("llm.provider", "clipboard", scope="person")
     workspace.settings().set("runs.keepPrompts", True, scope="person")
     workspace.create_series("The Coast")
     workspace.create_project("The Old Draft")

@@ -27,7 +27,7 @@ def test_health_needs_no_token_and_everything_else_does(server: RunningServer) -
 @pytest.mark.parametrize("header", ["Bearer wrong", "Bearer", "Basic abc", "owner-token", "Bearer \u00fc"])
 def test_a_wrong_token_is_refused(server: RunningServer, header: str) -> None:
     with server.client(None) as nobody:
-        sent = {"Authorization": header.encode("latin-1")}
+        sent = {b"Authorization": header.encode("latin-1")}
         assert read_code(nobody.get("/api/projects", headers=sent)) == (401, "ACCESS_REQUIRED")
 
 

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from fabula.access.model import RIGHTS, Membership, Right, Role
-from fabula.context.request import Grants
+from fabula.context.request import Grants, Principal
 from fabula.core.story import Perspective
 from fabula.server.access import Access
 from fabula.server.routes import ROUTES, Route
@@ -19,7 +19,9 @@ from tests.server.requests import send
 from tests.server.running import RunningServer, run_server
 from tests.server.stories import prepare
 
-ROLES = [role for role in Role if role is not Role.OWNER]  # the owner's rights are all, and the examples use them
+ROLES: list[Role] = [
+    role for role in Role if role is not Role.OWNER
+]  # the owner's rights are all, and the examples use them
 REFUSALS = {"ACCESS_REQUIRED", "CONTEXT_NOT_ALLOWED", "CONTEXT_INSPECT_FORBIDDEN", "PROJECT_NOT_FOUND"}
 PLAYER_GRANTS = Grants(
     perspectives=frozenset({Perspective.CHARACTER}),
@@ -47,6 +49,9 @@ class Matrix:
 def matrix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Matrix]:
     with Workspace.open(lay(tmp_path_factory.mktemp("matrix") / "data")) as workspace:
         own, foreign = prepare(workspace).id, workspace.create_project("Somebody else's").id
+        for role in ROLES:  # a model on this machine would be asked, and take its time
+            person = workspace.settings(principal=Principal(user=role.value))
+            person.set("llm.provider", "clipboard", scope="person")
         people = {f"token-{role.value}": make_access(role, own) for role in ROLES}
         with run_server(workspace, people) as server:
             made = Matrix(server, workspace, own, foreign)
@@ -104,3 +109,12 @@ def test_a_player_sees_through_its_own_character_only(workspace: Workspace, stor
         assert player.post(url, json={**asked, "eyes": "character"}).status_code == 200
         for other in ({"eyes": "author"}, {"character": "will"}, {"eyes": "reader"}, {"documentId": "ch-02"}):
             assert read_code(player.post(url, json={**asked, **other})) == "CONTEXT_NOT_ALLOWED"
+
+
+def test_a_caller_sees_own_settings_and_no_others(workspace: Workspace, story: ProjectHandle) -> None:
+    workspace.settings().set("runs.keepPrompts", True, scope="person")
+    people = {"reader": make_access(Role.READER, story.id)}
+    with run_server(workspace, people) as server, server.client("reader") as reader, server.client() as owner:
+        for base in ("/api", f"/api/projects/{story.id}"):
+            assert owner.get(f"{base}/settings/runs.keepPrompts").json()["value"] is True
+            assert reader.get(f"{base}/settings/runs.keepPrompts").json()["value"] is False

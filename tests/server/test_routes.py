@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
 import pytest
+from litestar import Litestar
 
+from fabula.server.app import make_app
 from fabula.server.openapi import choose_path_example, make_document
 from fabula.server.requests import find_list_fields
 from fabula.server.routes import ROUTES, Route
 from fabula.server.routes.route import find_class
+from fabula.server.security import SecurityMiddleware
+from fabula.server.tokens import LocalTokens
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.verbs import LazyVerbs
+from fabula.workspace.workspace import Workspace
 
 SUBJECTS = [name for name, value in vars(ProjectHandle).items() if isinstance(value, LazyVerbs)]
 _PROCESS = "belongs to the process, not to a caller"
@@ -99,10 +105,21 @@ def test_a_request_without_fields_of_its_own_names_its_required_ones_in_the_exam
 def test_the_description_refers_to_nothing_that_it_does_not_define() -> None:
     document = msgspec.json.encode(make_document(ROUTES)).decode()
     components = msgspec.json.decode(document)["components"]
-    import re
-
     for group, name in set(re.findall(r'"#/components/(\w+)/([^"]+)"', document)):
         assert name in components[group], name
     operations = [one for path in msgspec.json.decode(document)["paths"].values() for one in path.values()]
-    assert len(operations) == len(ROUTES)
+    assert len(operations) == len(ROUTES) + 2  # every stream can be followed and stopped
     assert all(one["summary"] for one in operations)
+
+
+def test_the_server_has_no_address_beside_the_table_but_those_that_need_no_rule(workspace: Workspace) -> None:
+    app = make_app(workspace, LocalTokens({}))
+    assert isinstance(app, SecurityMiddleware)
+    assert isinstance(app.app, Litestar)
+    served = {(method, route.path) for route in app.app.routes for method in getattr(route, "methods", ())}
+    listed = {(one.method, f"/api{one.path}".replace("}", ":str}")) for one in ROUTES}
+    own_streams = "/api/projects/{project:str}/streams/{stream:str}"  # of the caller alone, in a project of theirs
+    others = {("GET", path) for path in ("/healthz", "/readyz", "/open/{code:str}", "/api", "/api/openapi.json")}
+    others |= {("GET", "/api/style.css"), ("GET", own_streams), ("DELETE", own_streams)}
+    assert {pair for pair in served if pair[0] != "OPTIONS"} - listed == others
+    assert listed <= served

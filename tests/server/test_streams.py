@@ -10,6 +10,7 @@ import httpx2
 import msgspec
 import pytest
 
+from fabula.server.access import Access
 from fabula.server.streams import read_last_event
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
@@ -113,6 +114,18 @@ def test_the_stream_of_another_person_is_not_found(
         none = client.get(f"/api/projects/{story.id}/streams/nothing")
         assert own.status_code == none.status_code == 404
         assert client.delete(f"/api/projects/{story.id}/streams/{stream}").status_code == 404
+
+
+def test_the_stream_of_a_foreign_project_is_refused_as_one_that_does_not_exist(
+    workspace: Workspace, story: ProjectHandle
+) -> None:
+    stream = workspace.responses.begin_stream(story.id, "ann")
+    people = {"ann": Access(user="ann")}
+    with run_server(workspace, people) as server, server.client("ann") as ann:
+        foreign, absent = (f"/api/projects/{one}/streams/{stream}" for one in (story.id, "nowhere"))
+        assert ann.get(foreign).status_code == 404
+        assert ann.get(foreign).content == ann.get(absent).content
+        assert ann.delete(foreign).status_code == 404
 
 
 def test_a_refusal_before_the_first_event_is_a_problem_and_one_behind_it_an_event(

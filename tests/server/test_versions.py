@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import httpx2
 import pytest
@@ -14,6 +15,7 @@ from msgspec import Struct
 from fabula.core.errors import FabulaError
 from fabula.server.pages import cut_page
 from fabula.workspace.project import ProjectHandle
+from fabula.workspace.workspace import Workspace
 from tests.server.running import RunningServer
 
 
@@ -129,12 +131,8 @@ def test_of_requests_that_are_sent_at_once_with_one_key_one_is_done(server: Runn
     assert titles.count("Twice") == 1
 
 
-def test_the_key_of_one_person_is_not_that_of_another(workspace: object, story: ProjectHandle) -> None:
-    log = story.store is not None and story.store
-    assert log
-    from fabula.workspace.responses import ResponseLog
-
-    responses = ResponseLog(log)
+def test_the_key_of_one_person_is_not_that_of_another(workspace: Workspace) -> None:
+    responses = workspace.responses
     assert responses.claim("ann", "k", "one") is None
     assert responses.claim("bea", "k", "two") is None
 
@@ -176,7 +174,5 @@ def test_what_is_added_or_removed_meanwhile_neither_repeats_nor_skips_what_stays
 
 @given(st.text())
 def test_any_text_is_a_cursor_or_a_coded_refusal(text: str) -> None:
-    try:
-        cut_page([Item("a")], "id", text, 1)
-    except FabulaError as error:
-        assert error.code.value == "CONTEXT_REQUEST_INVALID"
+    with suppress(FabulaError):
+        assert cut_page([Item("a")], "id", text, 1)[1] is None

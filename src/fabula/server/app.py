@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 from litestar import Litestar, MediaType, Request, Response, get
-from litestar.types import ASGIApp
+from litestar.types import ControllerRouterHandler
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
@@ -18,7 +18,7 @@ from fabula.server.handlers import API, RouteTable
 from fabula.server.openapi import make_document
 from fabula.server.problems import choose_language, describe_exception, encode_problem
 from fabula.server.routes import ROUTES, Route
-from fabula.server.security import COOKIE, LINK_PATH, SecurityMiddleware
+from fabula.server.security import COOKIE, LINK_PATH, ASGIApp, SecurityMiddleware
 from fabula.server.tokens import SESSION_SECONDS, Authenticator
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.workspace import Workspace
@@ -32,9 +32,14 @@ def make_app(
     *,
     hosts: Iterable[str] = (),
     routes: Iterable[Route] = ROUTES,
+    handlers: Sequence[ControllerRouterHandler] = (),
     model: ChatModel = None,
 ) -> ASGIApp:
-    """Make the ASGI application for an open workspace. `model` answers in place of what the settings say."""
+    """Make the ASGI application for an open workspace.
+
+    `handlers` are served beside the routes, behind the same checks of caller, host and origin. `model` answers in place
+    of what the settings say.
+    """
     table = RouteTable(workspace, routes, model=model)
 
     @get(API, media_type=MediaType.HTML)
@@ -78,7 +83,13 @@ def make_app(
 
     others = [show_api, show_style, show_document, show_health, show_readiness, open_link]
     app = Litestar(
-        [*table.make_handlers(), *table.make_stream_handlers(), *make_completion_handlers(workspace), *others],
+        [
+            *table.make_handlers(),
+            *table.make_stream_handlers(),
+            *others,
+            *make_completion_handlers(workspace),
+            *handlers,
+        ],
         exception_handlers={Exception: _answer_exception},
         logging_config=None,
         openapi_config=None,

@@ -47,7 +47,8 @@ def find_target(route: Route, call: Call) -> Any:
         case "project":
             return call.handle
         case "settings":
-            return call.workspace.settings(None if call.project is None else call.project.id)
+            project_id = None if call.project is None else call.project.id
+            return call.workspace.settings(project_id, principal=make_principal(call))
         case subject:
             return getattr(call.handle, subject)
 

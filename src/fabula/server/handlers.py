@@ -25,6 +25,7 @@ from fabula.responses.keys import KeptResponse
 from fabula.server.access import Access
 from fabula.server.calls import Reply, call_verb, make_reply
 from fabula.server.files import MAX_UPLOAD, make_download, take_upload
+from fabula.server.openapi import BINARY, EVENTS
 from fabula.server.problems import choose_language
 from fabula.server.requests import (
     JSON,
@@ -43,7 +44,6 @@ from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.workspace import Workspace
 
 API = "/api"
-EVENTS = "text/event-stream"
 STREAM_PATH = API + "/projects/{project:str}/streams/{stream:str}"
 
 
@@ -98,7 +98,7 @@ class RouteTable:
             call, _ = await self.workspace.call(self._read, route, request, b"", headers)
             name, data = await self.workspace.call(make_download, route, call)
             disposition = f"attachment; filename*=UTF-8''{quote(name)}"
-            return Response(data, headers={"content-disposition": disposition}, media_type="application/octet-stream")
+            return Response(data, headers={"content-disposition": disposition}, media_type=BINARY)
 
         return self._register(route, handle)
 

@@ -14,10 +14,11 @@ import msgspec
 from fabula.core.version import __version__
 from fabula.server.pages import DEFAULT_LIMIT, MAX_LIMIT
 from fabula.server.problems import MEDIA_TYPE, Problem
-from fabula.server.requests import JSON
+from fabula.server.requests import FILE_FIELD, JSON
 from fabula.server.routes.route import Route
 
 EVENTS = "text/event-stream"
+BINARY = "application/octet-stream"
 PATH_EXAMPLES = {  # of the parameters of paths, by name
     "assembly": "a1b2c3",
     "beat": "1",
@@ -45,11 +46,37 @@ PATH_EXAMPLES = {  # of the parameters of paths, by name
     "stream": "a1b2c3",
     "where": "1",
 }
+_PROBLEM = "#/components/responses/Problem"
 _REF = "#/components/schemas/{name}"
 _HEADERS = {
     "IfMatch": ("If-Match", "The ETag of what is changed; refused with 412 if it has another one by now."),
     "IdempotencyKey": ("Idempotency-Key", "A name of this request: sent again with it, it is not done again."),
     "LastEventId": ("Last-Event-ID", "The id of the last event that was received; those behind it follow."),
+}
+_STREAM_PARAMETERS = [
+    {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, "example": PATH_EXAMPLES[name]}
+    for name in ("project", "stream")
+]
+_STREAM_PATHS: dict[str, Any] = {  # of every stream, whatever began it
+    "/api/projects/{project}/streams/{stream}": {
+        "get": {
+            "operationId": "streams.follow",
+            "tags": ["streams"],
+            "summary": "Go on with a stream behind an event, or from its beginning.",
+            "parameters": [*_STREAM_PARAMETERS, {"$ref": "#/components/parameters/LastEventId"}],
+            "responses": {
+                "200": {"description": "The events.", "content": {EVENTS: {"schema": {"type": "string"}}}},
+                "default": {"$ref": _PROBLEM},
+            },
+        },
+        "delete": {
+            "operationId": "streams.cancel",
+            "tags": ["streams"],
+            "summary": "Stop a stream.",
+            "parameters": _STREAM_PARAMETERS,
+            "responses": {"204": {"description": "Done."}, "default": {"$ref": _PROBLEM}},
+        },
+    }
 }
 
 
@@ -78,7 +105,7 @@ def make_document(routes: Iterable[Route]) -> dict[str, Any]:
         },
         "servers": [{"url": "/"}],
         "security": [{"token": []}, {"session": []}],
-        "paths": paths,
+        "paths": {**paths, **_STREAM_PATHS},
         "components": {
             "schemas": dict(sorted(components.items())),
             "parameters": {
@@ -127,8 +154,12 @@ def _describe_operation(
         "parameters": parameters,
         "responses": {str(route.status): _describe_answer(route, by_kind), "default": {"$ref": _PROBLEM}},
     }
-    if route.method == "GET":
+    if route.reads_query:
         parameters.extend(_describe_query(route, fields))
+        if route.file == "upload":
+            parameters.append({"name": FILE_FIELD, "in": "query", "required": True, "schema": {"type": "string"}})
+            binary = {"schema": {"type": "string", "format": "binary"}}
+            operation["requestBody"] = {"required": True, "content": {BINARY: binary}}
     else:
         content = {"schema": request, "example": dict(route.example)}
         operation["requestBody"] = {"required": bool(fields.get("required")), "content": {JSON: content}}
@@ -137,9 +168,6 @@ def _describe_operation(
         if route.method == "POST":
             parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
     return operation
-
-
-_PROBLEM = "#/components/responses/Problem"
 
 
 def _describe_query(route: Route, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -163,5 +191,7 @@ def _describe_query(route: Route, fields: Mapping[str, Any]) -> list[dict[str, A
 def _describe_answer(route: Route, by_kind: Mapping[Any, Any]) -> dict[str, Any]:
     if route.answer.kind is None:
         return {"description": "Done."}
+    if route.file == "download":
+        return {"description": route.summary, "content": {BINARY: {"schema": {"type": "string", "format": "binary"}}}}
     media_type = EVENTS if route.stream else JSON
     return {"description": route.summary, "content": {media_type: {"schema": by_kind[route.answer.kind]}}}

@@ -45,9 +45,15 @@ def open_project(workspace: Workspace, access: Access, name: str) -> ProjectHand
     if access.everywhere is not None and name not in access.memberships:
         return workspace.project(name, access.make_principal(name))
     principal = access.make_principal(name)
-    if name not in workspace.store.project_ids():
+    try:
+        project = workspace.project(name, principal)
+    except FabulaError as error:
+        if error.code is not Code.PROJECT_NOT_FOUND:
+            raise
+        raise refuse_project() from None
+    if project.id != name:  # another project is called as this one, which is gone
         raise refuse_project()
-    return workspace.project(name, principal)
+    return project
 
 
 def make_store_principal(access: Access) -> Principal:

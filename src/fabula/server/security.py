@@ -8,18 +8,20 @@ themselves. A token in the address is never read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
-
-from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.server.access import Access
 from fabula.server.problems import choose_language, describe_refusal, encode_problem
 from fabula.server.tokens import Authenticator
+
+Scope = MutableMapping[str, Any]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+ASGIApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 COOKIE = "fabula_session"
@@ -44,17 +46,17 @@ class SecurityMiddleware:
 
     def __init__(self, app: ASGIApp, authenticator: Authenticator, *, hosts: Iterable[str] = ()) -> None:
         """`hosts` are names of this server beside those of the loopback."""
-        self._app = app
+        self.app = app
         self._authenticator = authenticator
         self._hosts = LOOPBACK | {host.lower() for host in hosts}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: object, send: Send) -> None:
         """Let a request pass with its caller in the scope, or answer with a problem."""
-        if scope["type"] == "lifespan":  # type: ignore[comparison-overlap]
-            await self._app(scope, receive, send)
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
             return
 
-        async def send_with_headers(sent: Message) -> None:
+        async def send_with_headers(sent: MutableMapping[str, Any]) -> None:
             if sent["type"] == "http.response.start":
                 names = {name.lower() for name, _ in sent["headers"]}
                 more = [(b"cache-control", b"no-store")] if b"cache-control" not in names else []
@@ -70,7 +72,7 @@ class SecurityMiddleware:
             problem = describe_refusal(error, choose_language(headers.get("accept-language", "")))
             await _send_problem(send_with_headers, encode_problem(problem))
             return
-        await self._app(scope, receive, send_with_headers)
+        await self.app(scope, receive, send_with_headers)
 
     def _check(self, method: str, path: str, headers: dict[str, str]) -> Access | None:
         """Return the caller; None where the path is open to everybody."""
@@ -102,12 +104,12 @@ class SecurityMiddleware:
         return access
 
 
-def set_access(scope: MutableMapping[str, Any] | Scope, access: Access | None) -> None:
+def set_access(scope: Scope, access: Access | None) -> None:
     """Put the caller of a request into its scope."""
-    scope.setdefault("state", {})["fabula_access"] = access  # type: ignore[typeddict-item]
+    scope.setdefault("state", {})["fabula_access"] = access
 
 
-def get_access(scope: MutableMapping[str, Any] | Scope) -> Access:
+def get_access(scope: Mapping[str, Any]) -> Access:
     """Return the caller of a request; the routes that are open to everybody have none and do not ask."""
     access = scope.get("state", {}).get("fabula_access")
     if not isinstance(access, Access):

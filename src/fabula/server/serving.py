@@ -1,4 +1,4 @@
-"""Runs the server in this process until it is told to stop: uvicorn on one socket, and perhaps the job worker (ppl-2)."""
+"""Runs the server in this process until it is told to stop: uvicorn on one socket, and the job worker (ppl-2)."""
 
 from __future__ import annotations
 

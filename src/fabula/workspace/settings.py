@@ -103,6 +103,7 @@ class SettingVerbs:
             return edits.read_budget(tx)
 
     def _require_project(self) -> str:
+        self._store.require_open()
         if self._project_id is None:
             raise FabulaError(
                 Code.PROJECT_NOT_FOUND, message("A budget belongs to a project: name one. Nothing was changed.")

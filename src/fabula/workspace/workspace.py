@@ -305,11 +305,11 @@ class Workspace:
 
         return describe_contents(self.store, projects.find_project(self.store, name))
 
-    def settings(self, project: str | None = None) -> SettingVerbs:
+    def settings(self, project: str | None = None, *, principal: Principal | None = None) -> SettingVerbs:
         """Return the settings of the person and, where one is named, of a project."""
         from fabula.workspace.settings import SettingVerbs
 
-        return SettingVerbs(self.store, project)
+        return SettingVerbs(self.store, project, user=principal.user if principal is not None else LOCAL_USER)
 
     @property
     def people(self) -> PeopleVerbs:

@@ -25,7 +25,7 @@ from fabula.workspace.schemas.context import AssembleRequest
 from fabula.workspace.workspace import Workspace
 
 _PROJECT = {"projectId": "The Lantern Coast"}
-CHAT_EXAMPLE = {"message": "Is the lamp lit?", "project_id": "The Lantern Coast"}
+CHAT_EXAMPLE = {"message": "Is the lamp lit?", "thread_slug": "the-lantern-coast"}
 
 
 def _find_project(sent: Struct, access: Access, workspace: Workspace) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import json, to_builtins
+from msgspec.structs import fields
 
 from fabula.access.model import Right
 from fabula.context.request import Request
@@ -15,6 +16,7 @@ from fabula.server.routes.route import NOTHING, Answer, Call, Route, make_record
 from fabula.workspace.schemas.context import (
     AssembledPrompt,
     AssembleRequest,
+    ExplainRequest,
     Explanation,
     InspectedPrompt,
     describe_explanation,
@@ -26,12 +28,7 @@ from fabula.workspace.schemas.search import SearchReport, describe_search
 PROMPT = Answer(AssembledPrompt, describe_prompt)
 INSPECTION = Answer(InspectedPrompt, describe_inspection)
 EXAMPLE = {"projectId": "The Lantern Coast", "documentId": "1", "cursorPosition": 40, "skillId": "continue"}
-
-
-class ExplainRequest(AssembleRequest, kw_only=True):
-    """A request for a prompt, and the name of what should be in it."""
-
-    name: str
+_FIELDS = frozenset(field.encode_name for field in fields(AssembleRequest))
 
 
 def read_context_request(call: Call) -> Request:
@@ -42,9 +39,8 @@ def read_context_request(call: Call) -> Request:
             Code.SCOPE_VIOLATION,
             message("`projectId` is not the project of this address. Nothing was changed."),
         )
-    plain = {**to_builtins(wire), "projectId": call.handle.id}
-    plain.pop("name", None)
-    return call.handle.read_request(json.encode(plain))
+    plain = {name: value for name, value in to_builtins(wire).items() if name in _FIELDS}
+    return call.handle.read_request(json.encode({**plain, "projectId": call.handle.id}))
 
 
 def _explain(call: Call) -> Explanation:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from fabula.access.model import Right
 from fabula.server.routes.conversations import PARTICIPANT
 from fabula.server.routes.lorebooks import CONTENTS
@@ -14,47 +16,16 @@ from fabula.store.save import make_slug
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.conversations import ChatImportInfo, describe_chat_import
 from fabula.workspace.schemas.saves import LoadChoices, LoadedSave, SaveInspection, describe_load
-from fabula.workspace.schemas.schema import Schema, describe
+from fabula.workspace.schemas.transfer import ImportInfo, UpdateInfo, describe_import, describe_update
 from fabula.workspace.transfer import ImportReport, UpdateReport
 
 FILE = Answer(bytes)
 
 
-class ImportInfo(Schema):
-    """What an import made: the project, and what came into it."""
-
-    project_id: str
-    documents: int
-    characters: int
-    entries: int
-    warnings: tuple[str, ...]
-
-
-class UpdateInfo(Schema):
-    """What an update of a manuscript changed: how many documents changed, matched and stayed as they were."""
-
-    project_id: str
-    changed: int
-    matched: int
-    unchanged: int
-    entries: int
-    warnings: tuple[str, ...]
-
-
-class ExportQuery(Schema):
+class ExportQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """The format of a file, by its ending."""
 
     format: str = "md"
-
-
-def _describe_import(report: ImportReport, language: str) -> ImportInfo:
-    return describe(ImportInfo, report, language)
-
-
-def _describe_update(report: UpdateReport, language: str) -> UpdateInfo:
-    done = report.update
-    counts = {"changed": len(done.updates), "matched": done.matched, "unchanged": done.unchanged}
-    return describe(UpdateInfo, report, language, **counts)
 
 
 def _import(call: Call) -> ImportReport:
@@ -109,7 +80,7 @@ ROUTES = (
         "/imports",
         "workspace.import_manuscript",
         Right.STORE,
-        Answer(ImportInfo, _describe_import),
+        Answer(ImportInfo, describe_import),
         {"title": "An Old Book"},
         creates=True,
         call=_import,
@@ -121,7 +92,7 @@ ROUTES = (
         "/projects/{project}/manuscript",
         "workspace.update_manuscript",
         Right.EDIT,
-        Answer(UpdateInfo, _describe_update),
+        Answer(UpdateInfo, describe_update),
         {"preview": True},
         call=_update,
         types={"into": None},
@@ -188,7 +159,9 @@ ROUTES = (
         Right.READ,
         FILE,
         {"asWorldInfo": True},
-        call=_write_to(_BOOK, lambda call, path: call.handle.lorebooks.export_file(*call.path, path, **call.arguments)),
+        call=_write_to(
+            _BOOK, lambda call, path: call.handle.lorebooks.export_file(call.path[0], path, **call.arguments)
+        ),
         types={"into": None},
         **_DOWNLOAD,
     ),
@@ -211,7 +184,7 @@ ROUTES = (
         FILE,
         {"version": 2},
         call=_write_to(
-            "card.json", lambda call, path: call.handle.participants.export_card(*call.path, path, **call.arguments)
+            "card.json", lambda call, path: call.handle.participants.export_card(call.path[0], path, **call.arguments)
         ),
         types={"into": None},
         **_DOWNLOAD,
@@ -233,7 +206,7 @@ ROUTES = (
         Right.READ,
         FILE,
         call=_write_to(
-            "chat.jsonl", lambda call, path: call.handle.chat_files.export_file(*call.path, path, **call.arguments)
+            "chat.jsonl", lambda call, path: call.handle.chat_files.export_file(call.path[0], path, **call.arguments)
         ),
         **_DOWNLOAD,
     ),

@@ -236,7 +236,7 @@ def make_list(answer: Answer, key: str = "id") -> Answer:
 
 @cache
 def _make_page_type(kind: Any) -> type[Struct]:
-    fields = [("items", tuple[kind, ...]), ("next", str | None, None)]
+    fields: list[Any] = [("items", tuple[kind, ...]), ("next", str | None, None)]
     return defstruct(f"{kind.__name__}Page", fields, rename="camel", kw_only=True)
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import Any
-
-from msgspec import field
 
 from fabula.access.model import Right
 from fabula.server.routes.channels import CHAT_EXAMPLE, find_chat_project
@@ -13,11 +10,11 @@ from fabula.server.routes.context import EXAMPLE, read_context_request
 from fabula.server.routes.conversations import find_names
 from fabula.server.routes.route import Answer, Call, Route, mount
 from fabula.workspace.chat.events import ChatEvent
-from fabula.workspace.chat.rounds import ChatState
 from fabula.workspace.schemas.chat import (
     AnnouncementEvent,
     ChatEventInfo,
     ChatRequest,
+    ChatStateInfo,
     DeltaEvent,
     EndEvent,
     FailureEvent,
@@ -26,12 +23,12 @@ from fabula.workspace.schemas.chat import (
     RetryEvent,
     StartEvent,
     StoredMessageEvent,
+    describe_chat_state,
     describe_event,
 )
 from fabula.workspace.schemas.context import AssembleRequest, InspectedPrompt, describe_inspection
-from fabula.workspace.schemas.conversations import ParticipantInfo, describe_participant
-from fabula.workspace.schemas.schema import Schema
 from fabula.workspace.schemas.writing import (
+    WriteRequest,
     WritingCompleted,
     WritingDelta,
     WritingFailed,
@@ -55,37 +52,8 @@ ChatEvents = (
 WritingEvents = WritingDelta | WritingJudged | WritingRetry | WritingCompleted | WritingFailed
 
 
-class WriteRequest(AssembleRequest, kw_only=True):
-    """A request for text: for a prompt, and who answers it how often; `again` names a run that is to be retried."""
-
-    provider: str | None = None
-    judge: str | None = None
-    variants: int = field(default=1)
-    again: str = ""
-
-
-class ChatStateInfo(Schema):
-    """A conversation as its next turn finds it: its mode with its state, and who is present."""
-
-    conversation_id: str
-    title: str
-    mode: str
-    state: dict[str, Any]
-    present: tuple[ParticipantInfo, ...]
-
-
 def _describe_event(event: ChatEvent, call: Call) -> ChatEventInfo:
     return describe_event(event, find_names(call), call.language)
-
-
-def _describe_state(state: ChatState) -> ChatStateInfo:
-    return ChatStateInfo(
-        conversation_id=state.record.id,
-        title=state.record.title,
-        mode=state.mode,
-        state=dict(state.state),
-        present=tuple(describe_participant(one) for one in state.present),
-    )
 
 
 def _write(call: Call) -> AsyncGenerator[WritingEvent, None]:
@@ -104,7 +72,7 @@ def _talk(call: Call) -> AsyncGenerator[ChatEvent, None]:
     return call.workspace.chat(sent, principal=call.handle.principal, model=call.model)
 
 
-_STATE = Answer(ChatStateInfo, _describe_state)
+_STATE = Answer(ChatStateInfo, describe_chat_state)
 _EVENTS = Answer(ChatEvents, _describe_event)
 
 ROUTES = (

@@ -23,8 +23,15 @@ from fabula.workspace.chat.events import (
     SpeakerEvent,
     TurnEnd,
 )
+from fabula.workspace.chat.rounds import ChatState
 from fabula.workspace.schemas.context import Explanation
-from fabula.workspace.schemas.conversations import ConversationInfo, MessageInfo, describe_message
+from fabula.workspace.schemas.conversations import (
+    ConversationInfo,
+    MessageInfo,
+    ParticipantInfo,
+    describe_message,
+    describe_participant,
+)
 from fabula.workspace.schemas.recaps import RecapInfo
 from fabula.workspace.schemas.runs import UsageInfo
 from fabula.workspace.schemas.schema import Schema, describe
@@ -68,6 +75,16 @@ class ChatAnswer(Schema, rename="lower"):
     thread_id: str
     user_message: MessageInfo
     responses: tuple[ChatResponse, ...]
+
+
+class ChatStateInfo(Schema):
+    """A conversation as its next turn finds it: its mode with its state, and who is present."""
+
+    conversation_id: str
+    title: str
+    mode: str
+    state: dict[str, Any]
+    present: tuple[ParticipantInfo, ...]
 
 
 class ChatEventInfo(Schema, tag_field="event"):
@@ -198,6 +215,17 @@ def describe_event(event: ChatEvent, names: Participants, language: str = ENGLIS
             return describe(EndEvent, event)
         case _:
             return describe(StartEvent, event)
+
+
+def describe_chat_state(state: ChatState) -> ChatStateInfo:
+    """Describe a conversation as its next turn finds it."""
+    return ChatStateInfo(
+        conversation_id=state.record.id,
+        title=state.record.title,
+        mode=state.mode,
+        state=dict(state.state),
+        present=tuple(describe_participant(one) for one in state.present),
+    )
 
 
 def describe_problem(error: FabulaError, language: str = ENGLISH) -> ChatProblem:

@@ -8,9 +8,19 @@ from msgspec import UNSET, UnsetType, to_builtins
 
 from fabula.core.messages import ENGLISH, show
 from fabula.workspace.schemas.chat import ChatProblem, describe_problem
+from fabula.workspace.schemas.context import AssembleRequest
 from fabula.workspace.schemas.runs import CostInfo, UsageInfo
 from fabula.workspace.schemas.schema import Schema, describe
 from fabula.workspace.writing import Completed, JudgeStart, Retry, TextDelta, WritingEvent
+
+
+class WriteRequest(AssembleRequest, kw_only=True):
+    """A request for text: for a prompt, and who answers it how often; `again` names a run that is to be retried."""
+
+    provider: str | None = None
+    judge: str | None = None
+    variants: int = 1
+    again: str = ""
 
 
 class WritingEventInfo(Schema, tag_field="event"):
