@@ -82,14 +82,9 @@ def make_app(
         return answer
 
     others = [show_api, show_style, show_document, show_health, show_readiness, open_link]
+    own = [*table.make_handlers(), *table.make_stream_handlers(), *make_completion_handlers(workspace)]
     app = Litestar(
-        [
-            *table.make_handlers(),
-            *table.make_stream_handlers(),
-            *others,
-            *make_completion_handlers(workspace),
-            *handlers,
-        ],
+        [*own, *others, *handlers],
         exception_handlers={Exception: _answer_exception},
         logging_config=None,
         openapi_config=None,

@@ -14,6 +14,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.file_errors import describe_os_error
 from fabula.core.messages import message
 from fabula.server.access import OWNER_ACCESS
+from fabula.server.accounts import Accounts
 from fabula.server.app import make_app
 from fabula.server.security import LINK_PATH, LOOPBACK
 from fabula.server.tokens import LocalTokens, make_token
@@ -48,7 +49,7 @@ def serve(
         token, number = make_token(), opened.getsockname()[1]
         tokens = LocalTokens({token: OWNER_ACCESS})
         config = uvicorn.Config(
-            make_app(workspace, tokens, hosts=[host]),
+            make_app(workspace, Accounts(workspace.store, tokens), hosts=[host]),
             log_config=None,
             access_log=False,  # addresses hold titles of the story
             proxy_headers=False,
