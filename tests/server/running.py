@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import httpx2
 import uvicorn
 
-from fabula.server.access import OWNER_ACCESS, Access
+from fabula.server.access import Access, OWNER_ACCESS
 from fabula.server.app import make_app
 from fabula.server.tokens import LocalTokens
 from fabula.workspace.workspace import Workspace

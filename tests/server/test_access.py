@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from fabula.access.model import Membership, Right, Role
-from fabula.server.access import OWNER_ACCESS, Access
+from fabula.server.access import Access, OWNER_ACCESS
 from fabula.server.security import COOKIE
 from fabula.server.tokens import LINK_SECONDS, LocalTokens
 from tests.server.running import OWNER_TOKEN, RunningServer

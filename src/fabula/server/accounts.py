@@ -14,7 +14,7 @@ from threading import Lock
 
 from fabula import access
 from fabula.access import Person
-from fabula.server.access import OWNER_ACCESS, Access
+from fabula.server.access import Access, OWNER_ACCESS
 from fabula.server.tokens import LocalTokens
 from fabula.store.store import LOCAL_USER, Store
 

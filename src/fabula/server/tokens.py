@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Protocol
 
-from fabula.server.access import OWNER_ACCESS, Access
+from fabula.server.access import Access, OWNER_ACCESS
 
 LINK_SECONDS = 600.0
 SESSION_SECONDS = 30 * 86_400
