@@ -33,7 +33,7 @@ HEADINGS = (
     (message("Codex"), ("codex", "extract", "lorebook", "series")),
     (message("Conversation"), ("chat", "history", "participant", "biography", "recap", "preset")),
     (message("Project"), ("new", "projects", "project", "import", "export", "save", "load", "verify", "samples")),
-    (message("System"), ("setting", "jobs", "mcp", "doctor", "backup", "version")),
+    (message("System"), ("serve", "mcp", "account", "setting", "jobs", "doctor", "backup", "version")),
 )
 
 # What typer and pydantic print. A text that matches one of these is translated, and so are its values.
@@ -69,6 +69,7 @@ PLACEHOLDERS = (
     message("OPTIONS"),
     message("COMMAND"),
     message("ARGS"),
+    message("ACCOUNT"),
     message("AMOUNT"),
     message("BEAT"),
     message("BOOK"),
@@ -87,6 +88,8 @@ PLACEHOLDERS = (
     message("ITEM"),
     message("ITEMS"),
     message("JOB"),
+    message("KEY"),
+    message("LABEL"),
     message("MEMORY"),
     message("NAME"),
     message("NAMES"),
@@ -100,6 +103,7 @@ PLACEHOLDERS = (
     message("PLACE"),
     message("PROJECT"),
     message("REVISION"),
+    message("ROLE"),
     message("RUN"),
     message("SECOND"),
     message("SERIES"),

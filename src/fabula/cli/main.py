@@ -46,6 +46,8 @@ COMMANDS = {  # by module
     "setting": ("setting",),
     "jobs": ("jobs",),
     "mcp": ("mcp",),
+    "serve": ("serve",),
+    "account": ("account",),
 }
 
 

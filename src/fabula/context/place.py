@@ -32,6 +32,7 @@ class Slot(Struct, gc=False):
     owner: str
     blocks: list[TextBlock]
     is_stable: bool = False
+    source: str = ""  # of a fragment that is a message of its own
 
 
 class PlacedPrompt(Struct):
@@ -191,7 +192,15 @@ def _place_conversation(
     role: Role,
 ) -> list[Slot]:
     """The history with injected messages and late joiners in it; the instruction at its end."""
-    messages = [Slot(piece.fragment.role or "user", "immediate", [piece.block]) for piece in selection.history]
+    messages = [
+        Slot(
+            piece.fragment.role or "user",
+            "immediate",
+            [piece.block],
+            source=piece.fragment.source if piece.fragment.is_own_message else "",
+        )
+        for piece in selection.history
+    ]
     if candidates.instruction:
         messages.append(Slot(role, "immediate", [piece.block for piece in candidates.instruction]))
     if not injector.by_depth and not order.late:

@@ -20,7 +20,7 @@ from fabula.core.fragment import Role
 from fabula.text.tokens.tokenizer import Tokenizer
 from fabula.text.windows import BLOCK_SEPARATOR
 
-_ROLE = attrgetter("role")
+_MERGED_BY = attrgetter("role", "source")
 
 
 class PromptMessage(Struct, frozen=True, gc=False):
@@ -30,6 +30,7 @@ class PromptMessage(Struct, frozen=True, gc=False):
     content: str
     stable: int = 0
     attachments: tuple[str, ...] = ()
+    source: str = ""  # of the one fragment that it is, if that is a message of its own
 
 
 class RenderedPrompt(Struct):
@@ -80,7 +81,7 @@ def render(
         is_prefix = joined.is_prefix
     if attachments and messages:
         last = messages[-1]
-        messages[-1] = PromptMessage(last.role, last.content, last.stable, attachments)
+        messages[-1] = PromptMessage(last.role, last.content, last.stable, attachments, last.source)
     overhead = model.tokens_per_message * len(messages) + model.tokens_per_reply + added_tokens
     if not any(message.role == "system" for message in messages):
         overhead += model.default_system_tokens
@@ -108,9 +109,9 @@ def group_slots(slots: Sequence[Slot], recipe: Recipe, measure: Measure) -> list
     if recipe.alternate:
         slots = _alternate(slots, measure)
     if recipe.merge_same_role or recipe.alternate:
-        return [[*group] for _, group in groupby(slots, _ROLE)]
+        return [[*group] for _, group in groupby(slots, _MERGED_BY)]
     groups: list[list[Slot]] = []
-    for role, group in groupby(slots, _ROLE):
+    for (role, _), group in groupby(slots, _MERGED_BY):
         if role == "system" and recipe.merge_system:
             groups.append([*group])
         else:
@@ -156,7 +157,7 @@ def _join(group: Sequence[Slot], is_prefix: bool, measure: Measure) -> _JoinedMe
     prefix = "".join(texts[:stable_blocks])
     texts[-1] = texts[-1].rstrip("\n")
     content = "".join(texts)
-    message = PromptMessage(group[0].role, content, min(len(prefix), len(content)))
+    message = PromptMessage(group[0].role, content, min(len(prefix), len(content)), source=group[0].source)
     return _JoinedMessage(message, tokens_by_owner, prefix, is_prefix)
 
 

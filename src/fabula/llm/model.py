@@ -16,7 +16,7 @@ from fabula.context.render import PromptMessage
 from fabula.core.messages import message
 from fabula.core.view import Language
 
-FinishReason = Literal["stop", "length", "filtered", "handed_over", "copied"]
+FinishReason = Literal["stop", "length", "filtered", "tool_calls", "handed_over", "copied"]
 HANDED_OVER: tuple[FinishReason, ...] = ("handed_over", "copied")  # nothing was sent; copied: to the clipboard
 
 
@@ -32,6 +32,8 @@ class ModelCall(Struct, frozen=True, kw_only=True):
     schema: Mapping[str, Any] | None = None  # the JSON schema of the answer, if it has one
     input_tokens: int | None = None  # our own count, to check what the provider reports
     language: Language = "en"  # of the instruction to follow the schema
+    originals: Mapping[str, Mapping[str, Any]] = {}  # by source: messages with images or calls, as a client sent them
+    parameters: Mapping[str, Any] = {}  # of a client, such as its tools: they are sent as they are
 
     @property
     def max_answer_characters(self) -> int:
@@ -55,10 +57,11 @@ class Usage(Struct, frozen=True, kw_only=True):
     reported_by_provider: bool = True
 
 
-class TextChunk(Struct, frozen=True, gc=False):
+class TextChunk(Struct, frozen=True):
     """A piece of the answer; an empty one is a sign of life."""
 
     text: str
+    tool_calls: tuple[Mapping[str, Any], ...] = ()  # pieces of calls of a client's tools, as the server sent them
 
 
 class StreamEnd(Struct, frozen=True, kw_only=True):

@@ -23,6 +23,7 @@ from fabula.store.connections import DATABASE_FILE, data_folder, is_server_url, 
 from fabula.store.database_errors import is_connection_lost, translate_commit_errors, translate_errors
 from fabula.store.hooks import Hooks
 from fabula.store.last_change import LastChangeFile
+from fabula.store.precondition import run_precondition
 from fabula.store.queries import BEGIN_SNAPSHOT
 from fabula.store.schema import OwnerKind
 from fabula.store.tables import changes, owner_versions, projects
@@ -160,6 +161,7 @@ class Store:
         self.hooks.prepare_write()
         owners = _owners(project, user)
         with translate_errors(), self._transaction({"writing": True}, owners, lock=books) as connection:
+            run_precondition()
             tx = WriteTransaction(connection, owners)
             tx.undo_label = undo_label
             tx.recorder = ChangeRecorder() if undo_label is not None else None

@@ -17,7 +17,7 @@ from fabula.core.messages import message
 from fabula.store.backup import back_up
 from fabula.store.tables import owner_versions
 
-LATEST_VERSION = "0016"
+LATEST_VERSION = "0018"
 _LOCK = 0x0FAB01A  # the advisory lock of processes that upgrade one PostgreSQL store
 
 

@@ -92,6 +92,12 @@ class ConstraintVerbs(ProjectVerbs):
             if kind in (None, rule.kind.value) and origin in (None, rule.origin.value)
         ]
 
+    def find(self, constraint_id: str) -> CheckedConstraint:
+        """Return one constraint, by its number or id."""
+        with self._read() as reading:
+            found = _find_id(reading, constraint_id)
+            return self._explain(edits.get(reading, found).constraint)
+
     def number_all(self) -> dict[str, int]:
         """Return the numbers that lists show, by the ids of the constraints."""
         rules = self._view.snapshot(Constraints)

@@ -29,6 +29,7 @@ from fabula.core.view import Language, View
 from fabula.manuscript.model import Manuscript
 from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
 from fabula.search.embeddings.choice import EmbeddingChoice
+from fabula.search.embeddings.embedder import unavailable
 from fabula.search.find import FoundPassage
 from fabula.skills.files import Skills, load_built_in
 from fabula.skills.source import CHAT_RECIPES, choose_skill
@@ -48,6 +49,7 @@ from fabula.workspace.requests import (
     complete_request,
     find_document_conversation,
     find_recipe,
+    has_conversation,
     has_known_ids,
     has_known_people,
     list_path,
@@ -98,6 +100,13 @@ class SaveResult(Struct, frozen=True):
 
 
 _PLACES = ("cursor", "selection", "unsaved_text")  # fields that name a place in a text
+
+
+class EmbeddedTexts(Struct, frozen=True):
+    """The vectors of texts, and the name of the model that made them."""
+
+    model: str
+    vectors: list[list[float]]
 
 
 class RequestFields(TypedDict, total=False):
@@ -202,14 +211,14 @@ class ProjectHandle:
         """Return the project as it stands now, with the newest messages of a conversation."""
         return self._load_view(conversation_id)
 
-    def with_view(self, view: View) -> ProjectHandle:
-        """Return this project as a view has it, whatever is stored meanwhile."""
+    def with_view(self, view: View, principal: Principal | None = None) -> ProjectHandle:
+        """Return this project as a view has it, whatever is stored meanwhile; perhaps for another principal."""
         return ProjectHandle(
             lambda _: view,
             self.engine,
             embedding=self._embedding,
             continuity=self._continuity,
-            principal=self.principal,
+            principal=principal or self.principal,
             store=self.store,
         )
 
@@ -274,7 +283,8 @@ class ProjectHandle:
         speaker = request.speaker_id
         if not has_known_people(request, view):
             with self.store.read(project=view.project.id) if self.store is not None else nullcontext() as reading:
-                conversation = conversation and find_conversation(view, reading, conversation)
+                if conversation and not has_conversation(view, conversation):
+                    conversation = find_conversation(view, reading, conversation)
                 character = character and find_knower(view, reading, character)
                 if speaker and reading is not None:
                     speaker = find_speaker(view, reading, speaker)
@@ -407,6 +417,19 @@ class ProjectHandle:
         if character and not has_limits(self.principal):  # with limits, it was granted by its id
             options["character"] = find_knower(view, None, character)
         return search_project(view, words, self._embedding, **options)
+
+    def embed(self, texts: Sequence[str]) -> EmbeddedTexts:
+        """Turn texts into vectors with the embedder that the settings choose; refused where they choose none."""
+        status = self._embedding.resolve(self.view)
+        if status.search is None:
+            raise status.error or unavailable(
+                message(
+                    "This project is searched by words alone, so nothing makes vectors. Choose what does: "
+                    "fabula setting set PROJECT search.embedding auto."
+                )
+            )
+        embedder = status.search.embedder
+        return EmbeddedTexts(embedder.name, [[float(one) for one in vector] for vector in embedder.embed(texts)])
 
     def working_memory(self, now: str) -> WorkingMemory:
         """Return what the person did lately, from the store's records; nothing where there is no store."""

@@ -62,10 +62,9 @@ def has_known_ids(request: Request, view: View) -> bool:
 def has_known_people(request: Request, view: View) -> bool:
     """Return whether a view has the conversation, the character and the speaker of a request, if any, by their ids."""
     codex, people = view.snapshot(Codex), view.snapshot(Participants)
-    conversations = view.snapshot(Conversations)
     participants = people.by_id if people is not None else {}
     return (
-        (not request.conversation_id or (conversations is not None and request.conversation_id in conversations.states))
+        (not request.conversation_id or has_conversation(view, request.conversation_id))
         and (
             not request.character
             or (codex is not None and request.character in codex.by_id)
@@ -73,6 +72,12 @@ def has_known_people(request: Request, view: View) -> bool:
         )
         and (not request.speaker_id or request.speaker_id in participants)
     )
+
+
+def has_conversation(view: View, conversation_id: str) -> bool:
+    """Return whether a view has a conversation by its id."""
+    conversations = view.snapshot(Conversations)
+    return conversations is not None and conversation_id in conversations.states
 
 
 def find_document_conversation(request: Request, view: View) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
+from fabula.context.budget import BudgetProfile, Limits
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.llm.pricing import parse_prices
 from fabula.llm.user_providers import load_providers
 from fabula.manuscript import projects
 from fabula.settings import edits
+from fabula.settings.edits import StoredBudget
 from fabula.settings.registry import SettingScope, find_setting, is_reserved
 from fabula.settings.values import (
     SettingReport,
@@ -83,6 +85,30 @@ class SettingVerbs:
         """Return a setting to its default."""
         with self._write(name, scope) as tx:
             edits.reset(tx, name, scope=scope)
+
+    def read_budget(self) -> StoredBudget:
+        """Return how the project divides its windows, and its limits; version 0 before anything was set (bud-7)."""
+        with self._store.read(project=self._require_project(), user=self._user) as reading:
+            return edits.read_budget(reading)
+
+    def update_budget(
+        self, *, profile: BudgetProfile | None = None, limits: Limits | None = None, expected_version: int | None = None
+    ) -> StoredBudget:
+        """Change how the project divides its windows, or its limits; refused if it has another version by now."""
+        project_id = self._require_project()
+        label = label_change(message("setting"), "budget")
+        with self._store.write(project=project_id, user=self._user, undo_label=label) as tx:
+            before = edits.read_budget(tx)
+            edits.update_budget(tx, profile or before.profile, expected=expected_version, limits=limits)
+            return edits.read_budget(tx)
+
+    def _require_project(self) -> str:
+        self._store.require_open()
+        if self._project_id is None:
+            raise FabulaError(
+                Code.PROJECT_NOT_FOUND, message("A budget belongs to a project: name one. Nothing was changed.")
+            )
+        return self._project_id
 
     def _write(self, name: str, scope: SettingScope) -> AbstractContextManager[WriteTransaction]:
         """Change the settings of the project, or those of the person alone."""

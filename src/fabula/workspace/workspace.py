@@ -8,6 +8,7 @@ projects. Opening a project looks at the store alone, never at a path.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
     from fabula.workspace.continuity import StoredContinuity
     from fabula.workspace.deleted_projects import DeletedProject
     from fabula.workspace.jobs import ProjectJobs
+    from fabula.workspace.people import PeopleVerbs
     from fabula.workspace.project import ProjectHandle
+    from fabula.workspace.responses import ResponseLog
     from fabula.workspace.schemas.chat import ChatAnswer, ChatRequest
     from fabula.workspace.schemas.projects import ProjectContents, ProjectInfo
     from fabula.workspace.schemas.saves import LoadChoices, SaveInspection
@@ -127,6 +130,13 @@ class Workspace:
             tokenizer_for=load_tokenizer,
             model_for=find_counted_model,
         )
+
+    @property
+    def responses(self) -> ResponseLog:
+        """The answers that are kept for callers from outside."""
+        from fabula.workspace.responses import ResponseLog
+
+        return ResponseLog(self.store)
 
     @cached_property
     def _embedding(self) -> EmbeddingChoice:
@@ -295,11 +305,18 @@ class Workspace:
 
         return describe_contents(self.store, projects.find_project(self.store, name))
 
-    def settings(self, project: str | None = None) -> SettingVerbs:
+    def settings(self, project: str | None = None, *, principal: Principal | None = None) -> SettingVerbs:
         """Return the settings of the person and, where one is named, of a project."""
         from fabula.workspace.settings import SettingVerbs
 
-        return SettingVerbs(self.store, project)
+        return SettingVerbs(self.store, project, user=principal.user if principal is not None else LOCAL_USER)
+
+    @property
+    def people(self) -> PeopleVerbs:
+        """Return what the owner of the store can do about people, roles and keys."""
+        from fabula.workspace.people import PeopleVerbs
+
+        return PeopleVerbs(self)
 
     def create_series(self, title: str, *, language: str = "en") -> str:
         """Make a series without books; return its id (man-3)."""
@@ -436,6 +453,13 @@ class Workspace:
 
         self._store.require_open()
         return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: verb(*args, **kwargs))
+
+    def require_before_change(self, check: Callable[[], None]) -> AbstractContextManager[None]:
+        """Run a check under the lock of the first change inside the block; what it raises ends the change."""
+        from fabula.store.precondition import require_before_change
+
+        self._store.require_open()
+        return require_before_change(check)
 
     def flush(self) -> None:
         """Write what is queued to be written: after it, another process sees all that this one remembers."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -53,11 +53,12 @@ FREE = Price(input=0.0, output=0.0)
 _MIN_REPLY_TOKENS = 64  # without space for these, an answer is not written again
 
 
-class TextDelta(Struct, frozen=True, gc=False):
-    """The next piece of a variant's text."""
+class TextDelta(Struct, frozen=True):
+    """The next piece of a variant's text, or of calls of a client's tools."""
 
     variant: int
     text: str
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
 
 
 class JudgeStart(Struct, frozen=True, gc=False):
@@ -131,9 +132,14 @@ class Writer:
         *,
         options: WritingOptions = DEFAULT_OPTIONS,
         run_state: RunOutcome = "open",
+        adapt_call: Callable[[ModelCall], ModelCall] = lambda call: call,
     ) -> None:
-        """`run_state` is recorded of a finished run: `open` until a person decides, or `used` by a background job."""
+        """`run_state` is recorded of a finished run: `open` until a person decides, or `used` by a background job.
+
+        `adapt_call` may change the parameters of a call before it is made.
+        """
         self.run_state = run_state
+        self.adapt_call = adapt_call
         self.project = project
         self.provider = provider
         self.options = options
@@ -303,7 +309,7 @@ class _Variant:
                         end = event
                     else:
                         self._text += event.text
-                        self._queue.put_nowait(TextDelta(self._number, event.text))
+                        self._queue.put_nowait(TextDelta(self._number, event.text, event.tool_calls))
         finally:
             if end is not None:
                 self._add_usage(end.usage)
@@ -319,7 +325,7 @@ class _Variant:
         max_tokens = max(min(request.reply_tokens or generation.max_tokens, free_tokens), 1)
         if self._writer.provider.name == "clipboard":  # its answer is the prompt itself
             max_tokens = self._result.model.window
-        return ModelCall(
+        call = ModelCall(
             model=request.model,
             messages=messages,
             max_tokens=max_tokens,
@@ -330,6 +336,7 @@ class _Variant:
             input_tokens=self._result.model.window - free_tokens,
             language=self._view.project.language,
         )
+        return self._writer.adapt_call(call)
 
     def _count_free_tokens(self, messages: tuple[PromptMessage, ...]) -> int:
         """Count the tokens of the window that are left for an answer to the prompt and the messages after it."""

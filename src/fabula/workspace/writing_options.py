@@ -184,8 +184,11 @@ def _with_judge(choice: ModelChoice, policy: str) -> ModelChoice:
 
 
 def _read_settings(store: Store, project_id: str, user: str) -> SettingValues:
+    """Return the settings of a user; who has chosen no provider asks the one of the store's owner."""
     with store.read(project=project_id, user=user) as reading:
-        return read_values(reading)
+        values = read_values(reading)
+    is_guest = user != LOCAL_USER and not values["llm.provider"]
+    return _read_settings(store, project_id, LOCAL_USER) if is_guest else values
 
 
 def _make_choice(config: ProviderConfig, model: str, values: SettingValues) -> ModelChoice:

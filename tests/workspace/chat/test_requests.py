@@ -9,8 +9,9 @@ import pytest
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
+from fabula.server.problems import STATUSES
 from fabula.workspace.project import ProjectHandle
-from fabula.workspace.schemas.chat import STATUSES, ChatAnswer, ChatRequest
+from fabula.workspace.schemas.chat import ChatAnswer, ChatRequest
 from fabula.workspace.schemas.schema import decode, encode
 from fabula.workspace.workspace import Workspace
 from tests.workspace.chat.scripted import ScriptedProvider, read

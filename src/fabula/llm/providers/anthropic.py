@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from fabula.llm.model import FinishReason, ModelCall, Usage, describe_schema
+from fabula.llm.model import FinishReason, ModelCall, TextChunk, Usage, describe_schema
 from fabula.llm.providers.attachments import AttachmentContent, load_attachment
 from fabula.llm.providers.cache_breakpoints import PromptBlock, split_blocks
 from fabula.llm.providers.http import SdkProvider
@@ -45,12 +45,12 @@ class AnthropicProvider(SdkProvider["AsyncAnthropic"]):
             model=call.model, max_tokens=call.max_tokens, messages=[], stream=True, extra_body=body
         )
 
-    def _read_chunks(self, event: Any) -> Iterable[tuple[str, FinishReason | None]]:
+    def _read_chunks(self, event: Any) -> Iterable[tuple[TextChunk, FinishReason | None]]:
         if event.type == "content_block_delta":
             text = getattr(event.delta, "text", None)
-            yield text if isinstance(text, str) else "", None
+            yield TextChunk(text if isinstance(text, str) else ""), None
         elif event.type == "message_delta" and event.delta.stop_reason:
-            yield "", _FINISH_REASONS.get(event.delta.stop_reason, "stop")
+            yield TextChunk(""), _FINISH_REASONS.get(event.delta.stop_reason, "stop")
 
     def _read_usage(self, event: Any, usage: Usage) -> Usage:
         if event.type == "message_start":

@@ -79,8 +79,8 @@ class SdkProvider(ABC, Generic[ClientT]):
             try:
                 async for event in answer:
                     usage = self._read_usage(event, usage)
-                    for text, reason in self._read_chunks(event):
-                        yield TextChunk(text)
+                    for chunk, reason in self._read_chunks(event):
+                        yield chunk
                         finish_reason = reason or finish_reason
             finally:
                 await answer.close()
@@ -105,8 +105,8 @@ class SdkProvider(ABC, Generic[ClientT]):
         """Send a request and return the stream of its events."""
 
     @abstractmethod
-    def _read_chunks(self, event: Any) -> Iterable[tuple[str, FinishReason | None]]:
-        """The text and finish reason of an event. Reasoning has no text, but resets the silence timeout."""
+    def _read_chunks(self, event: Any) -> Iterable[tuple[TextChunk, FinishReason | None]]:
+        """The chunk and finish reason of an event. Reasoning has no text, but resets the silence timeout."""
 
     @abstractmethod
     def _read_usage(self, event: Any, usage: Usage) -> Usage:

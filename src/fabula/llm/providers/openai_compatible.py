@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fabula.context.render import PromptMessage
-from fabula.llm.model import FinishReason, ModelCall, Usage, describe_schema
+from fabula.llm.model import FinishReason, ModelCall, TextChunk, Usage, describe_schema
 from fabula.llm.provider_config import ProviderConfig
 from fabula.llm.provider_errors import find_rejected_parameter
 from fabula.llm.providers.attachments import AttachmentContent, load_attachment
@@ -26,6 +26,8 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
     "length": "length",
     "max_tokens": "length",
     "content_filter": "filtered",
+    "function_call": "tool_calls",
+    "tool_calls": "tool_calls",
     "safety": "filtered",
 }
 _FAILURE_REASONS = frozenset({"error", "abort", "insufficient_system_resource"})
@@ -46,10 +48,12 @@ class OpenAICompatibleProvider(SdkProvider["AsyncOpenAI"]):
 
         return AsyncOpenAI
 
-    def _read_chunks(self, event: Any) -> Iterable[tuple[str, FinishReason | None]]:
+    def _read_chunks(self, event: Any) -> Iterable[tuple[TextChunk, FinishReason | None]]:
         for choice in event.choices or ():
             text = getattr(choice.delta, "content", None)
-            yield text if isinstance(text, str) else "", _read_finish_reason(choice.finish_reason)
+            calls = getattr(choice.delta, "tool_calls", None) or ()
+            pieces = tuple(one.model_dump(exclude_unset=True) for one in calls)
+            yield TextChunk(text if isinstance(text, str) else "", pieces), _read_finish_reason(choice.finish_reason)
 
     def _read_usage(self, event: Any, usage: Usage) -> Usage:
         report = event.usage
@@ -92,7 +96,12 @@ class OpenAICompatibleProvider(SdkProvider["AsyncOpenAI"]):
         # OpenAI's newer models reject the old name of the length; all other servers know only that one.
         names = _LENGTHS[::-1] if urlsplit(self._config.base_url).hostname == "api.openai.com" else _LENGTHS
         length = next((name for name in names if (call.model, name) not in self._rejected), names[0])
-        parameters = {"stream_options": {"include_usage": True}, length: call.max_tokens, **call.sampling}
+        parameters = {
+            **call.parameters,
+            "stream_options": {"include_usage": True},
+            length: call.max_tokens,
+            **call.sampling,
+        }
         if call.stop:
             parameters["stop"] = list(call.stop[:_MAX_STOPS])
         if call.schema is not None and self._config.supports_schema:
@@ -103,7 +112,10 @@ class OpenAICompatibleProvider(SdkProvider["AsyncOpenAI"]):
 
 def _build_messages(call: ModelCall, schema_in_prompt: bool) -> list[dict[str, Any]]:
     """The messages; a schema goes to the end of the prompt where the server would put it before the messages."""
-    messages = [turn for message in call.messages for turn in _build_turns(message)]
+    messages: list[dict[str, Any]] = []
+    for message in call.messages:
+        original = call.originals.get(message.source)
+        messages += _build_turns(message) if original is None else [dict(original)]
     if call.schema is not None and schema_in_prompt:
         messages.append({"role": "user", "content": describe_schema(call)})
     return messages

@@ -48,6 +48,11 @@ class SemanticSearch:
         self._lock = threading.Lock()
         self._projects: OrderedDict[str, _ProjectVectors] = OrderedDict()
 
+    @property
+    def embedder(self) -> Embedder:
+        """What makes the vectors."""
+        return self._embedder
+
     def score_passages(self, project_id: str, index: SearchIndex, query: Query) -> SemanticScores:
         """The score of each passage of an index for a query."""
         vectors, rows = self._find_rows(project_id, index)

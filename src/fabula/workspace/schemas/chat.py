@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType, field
 
 from fabula.conversation.model import Message
 from fabula.conversation.participants import Participants
-from fabula.core.errors import Code, FabulaError
+from fabula.core.errors import FabulaError
 from fabula.core.messages import ENGLISH, show
 from fabula.llm.model import Usage
 from fabula.workspace.chat.events import (
@@ -23,23 +23,18 @@ from fabula.workspace.chat.events import (
     SpeakerEvent,
     TurnEnd,
 )
+from fabula.workspace.chat.rounds import ChatState
 from fabula.workspace.schemas.context import Explanation
-from fabula.workspace.schemas.conversations import ConversationInfo, MessageInfo, describe_message
+from fabula.workspace.schemas.conversations import (
+    ConversationInfo,
+    MessageInfo,
+    ParticipantInfo,
+    describe_message,
+    describe_participant,
+)
 from fabula.workspace.schemas.recaps import RecapInfo
 from fabula.workspace.schemas.runs import UsageInfo
 from fabula.workspace.schemas.schema import Schema, describe
-
-STATUSES = {  # of HTTP, by the code of a refusal
-    Code.TEXT_INVALID: 400,
-    Code.PROJECT_NOT_FOUND: 404,
-    Code.STORE_NOT_FOUND: 404,
-    Code.CHAT_THREAD_ELSEWHERE: 409,
-    Code.MODE_CHANGED: 409,
-    Code.CHAT_NOBODY_PRESENT: 422,
-    Code.CHAT_PROJECT_MISSING: 422,
-    Code.MODE_ROLES_INVALID: 422,
-    Code.MODE_UNKNOWN: 422,
-}
 
 
 class ChatRequest(Schema, rename="lower"):
@@ -80,6 +75,16 @@ class ChatAnswer(Schema, rename="lower"):
     thread_id: str
     user_message: MessageInfo
     responses: tuple[ChatResponse, ...]
+
+
+class ChatStateInfo(Schema):
+    """A conversation as its next turn finds it: its mode with its state, and who is present."""
+
+    conversation_id: str
+    title: str
+    mode: str
+    state: dict[str, Any]
+    present: tuple[ParticipantInfo, ...]
 
 
 class ChatEventInfo(Schema, tag_field="event"):
@@ -210,6 +215,17 @@ def describe_event(event: ChatEvent, names: Participants, language: str = ENGLIS
             return describe(EndEvent, event)
         case _:
             return describe(StartEvent, event)
+
+
+def describe_chat_state(state: ChatState) -> ChatStateInfo:
+    """Describe a conversation as its next turn finds it."""
+    return ChatStateInfo(
+        conversation_id=state.record.id,
+        title=state.record.title,
+        mode=state.mode,
+        state=dict(state.state),
+        present=tuple(describe_participant(one) for one in state.present),
+    )
 
 
 def describe_problem(error: FabulaError, language: str = ENGLISH) -> ChatProblem:

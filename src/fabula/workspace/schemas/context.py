@@ -65,6 +65,12 @@ class AssembleRequest(Schema):
     attachments: tuple[AttachmentSent, ...] = ()
 
 
+class ExplainRequest(AssembleRequest, kw_only=True):
+    """A request for a prompt, and the name of what should be in it."""
+
+    name: str
+
+
 class MessageSent(Schema):
     """One message of a prompt, as it is sent to the model."""
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import field
+from msgspec import field, to_builtins
 
 from fabula.llm.runs import GenerationRun, SpendingTotal, total_by_currency
+from fabula.workspace.accepting import AcceptedAnswer
+from fabula.workspace.schemas.codex import EntryInfo, describe_entry
 from fabula.workspace.schemas.schema import Schema, describe
 
 
@@ -65,6 +67,24 @@ class RunSpendingSummary(Schema):
 
     spent: tuple[RunSpendingInfo, ...]
     total: dict[str, int]
+
+
+class AcceptedAnswerInfo(Schema):
+    """What accepting an answer changed: a document, which then has a new revision, or the codex."""
+
+    revision: int | None
+    title: str
+    words_before: str
+    entries: tuple[EntryInfo, ...]
+    beat: str
+    verdict: dict[str, Any]
+
+
+def describe_accepted(accepted: AcceptedAnswer) -> AcceptedAnswerInfo:
+    """Describe what accepting an answer changed."""
+    entries = tuple(describe_entry(one) for one in accepted.entries)
+    verdict = to_builtins(accepted.verdict, enc_hook=str)
+    return describe(AcceptedAnswerInfo, accepted, entries=entries, verdict=verdict)
 
 
 def describe_run(run: GenerationRun) -> RunInfo:

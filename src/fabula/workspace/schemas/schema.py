@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fabula.core.decoding import explain_decode_error
+from fabula.core.decoding import explain_decode_error, explain_syntax_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import ENGLISH, Sentence, message, show
 
-T = TypeVar("T", bound="Schema")
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Schema(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fields=True):
@@ -37,11 +37,17 @@ def decode(data: bytes | str, kind: type[T], *, what: Sentence) -> T:
     """Decode JSON; an unknown field is refused with the nearest right one. `what` names it in the refusal."""
     try:
         return msgspec.json.decode(data, type=kind)
-    except msgspec.MsgspecError as error:
-        problem = explain_decode_error(error, kind)
-        raise FabulaError(
-            Code.REQUEST_INVALID, message("The {what} could not be read: {problem}.", what=what, problem=problem)
-        ) from error
+    except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+        raise refuse_data(error, kind, what=what) from error
+
+
+def refuse_data(error: Exception, kind: Any, *, what: Sentence) -> FabulaError:
+    """Return the refusal of data that could not be read as a type."""
+    is_value = isinstance(error, msgspec.MsgspecError)
+    problem = explain_decode_error(error, kind) if is_value else explain_syntax_error(error)
+    return FabulaError(
+        Code.REQUEST_INVALID, message("The {what} could not be read: {problem}.", what=what, problem=problem)
+    )
 
 
 def _show(value: Any, language: str) -> Any:

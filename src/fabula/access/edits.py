@@ -1,0 +1,206 @@
+"""Add and remove people, their roles, keys and sessions; find the caller by a secret (ppl-2).
+
+All rows belong to the owner of the store: a transaction here is one of `LOCAL_USER`. A key is `fabula-ID-SECRET`; its
+row is found by the id, and the hashes of the secrets are compared in constant time.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row
+
+from fabula.access.model import ApiKey, Membership, NewKey, Person, Right
+from fabula.access.passwords import hash_password, hash_secret, is_password, make_secret
+from fabula.access.tables import api_keys, people, sessions
+from fabula.core.errors import Code, FabulaError
+from fabula.core.ids import current_timestamp, new_id
+from fabula.core.messages import message
+from fabula.store.rows import read_struct
+from fabula.store.store import LOCAL_USER
+from fabula.store.transaction import ReadTransaction, WriteTransaction
+
+MAX_PEOPLE = 1_000
+MAX_KEYS = 100  # of one person, revoked ones not counted
+MAX_SESSIONS = 100  # of one person; the oldest end first
+KEY_PREFIX = "fabula-"
+SESSION_DAYS = 30
+_PERSON = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
+_KEY = re.compile(rf"{KEY_PREFIX}([0-9a-f]{{20}})-([\w-]{{43}})")
+
+
+def add_person(tx: WriteTransaction, person_id: str, *, name: str = "", password: str = "") -> Person:
+    """Let somebody in; without a password they sign in by the reverse proxy, or by keys alone."""
+    ident = person_id.strip().lower()
+    if not _PERSON.fullmatch(ident) or ident == LOCAL_USER:
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            message(
+                "{name!r} cannot be the name of an account: take up to 40 small letters, digits, points, hyphens "
+                "or underscores, and not {owner!r}. Nothing was changed.",
+                name=person_id,
+                owner=LOCAL_USER,
+            ),
+        )
+    if tx.row(people, id=ident) is not None:
+        raise FabulaError(
+            Code.STORE_DUPLICATE, message("There is an account {name!r} already. Nothing was changed.", name=ident)
+        )
+    if tx.count(people) >= MAX_PEOPLE:
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            message("A store has at most {count:,} accounts. Nothing was changed.", count=MAX_PEOPLE),
+        )
+    at = current_timestamp()
+    hashed = hash_password(password) if password else ""
+    tx.insert(people, {"id": ident, "name": name.strip() or ident, "password": hashed, "made": at, "changed": at})
+    return get_person(tx, ident)
+
+
+def get_person(reading: ReadTransaction, person_id: str) -> Person:
+    """Return somebody with their roles."""
+    return _read_person(reading.require(people, id=person_id))
+
+
+def find_person(reading: ReadTransaction, person_id: str) -> Person | None:
+    """Return somebody with their roles; None where nobody has this account."""
+    row = reading.row(people, id=person_id)
+    return None if row is None else _read_person(row)
+
+
+def list_people(reading: ReadTransaction) -> list[Person]:
+    """List everybody by the names they sign in with."""
+    return [_read_person(row) for row in reading.rows(people, order=(people.c.id,))]
+
+
+def remove_person(tx: WriteTransaction, person_id: str) -> None:
+    """Let somebody in no more; their keys and sessions end at once."""
+    tx.require(people, id=person_id)
+    tx.delete_rows(sessions, sessions.c.person == person_id)
+    tx.delete_rows(api_keys, api_keys.c.person == person_id)
+    tx.delete_rows(people, people.c.id == person_id)
+
+
+def set_password(tx: WriteTransaction, person_id: str, password: str) -> None:
+    """Give somebody another password; everybody who is signed in with the old one is signed out."""
+    tx.update_row(people, {"id": person_id}, {"password": hash_password(password), "changed": current_timestamp()})
+    tx.delete_rows(sessions, sessions.c.person == person_id)
+
+
+def check_password(reading: ReadTransaction, person_id: str, password: str) -> Person | None:
+    """Return whoever signs in with a name and a password; None where the two do not belong together."""
+    row = reading.row(people, id=person_id.strip().lower())
+    is_right = is_password(password, row.password if row is not None else "")
+    return _read_person(row) if is_right and row is not None else None
+
+
+def set_membership(tx: WriteTransaction, person_id: str, project_id: str, membership: Membership | None) -> Person:
+    """Give somebody a role in a project, another one, or none."""
+    row = tx.require(people, id=person_id)
+    memberships = {name: one for name, one in row.memberships.items() if name != project_id}
+    if membership is not None:
+        memberships[project_id] = msgspec.to_builtins(membership)
+    tx.update_row(people, {"id": person_id}, {"memberships": memberships, "changed": current_timestamp()})
+    return get_person(tx, person_id)
+
+
+def create_key(
+    tx: WriteTransaction,
+    person_id: str,
+    label: str,
+    *,
+    projects: Collection[str] | None = None,
+    rights: Collection[Right] | None = None,
+) -> NewKey:
+    """Make the key of a program that works for somebody, for all their projects and rights or for some."""
+    if person_id != LOCAL_USER:
+        tx.require(people, id=person_id)
+    label = label.strip()
+    if not label or len(label) > 100:
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            message("Say in up to 100 characters what the key is for. Nothing was changed."),
+        )
+    if tx.count(api_keys, api_keys.c.person == person_id, api_keys.c.revoked.is_(None)) >= MAX_KEYS:
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            message("An account has at most {count} keys. Revoke one. Nothing was changed.", count=MAX_KEYS),
+        )
+    ident, secret = new_id(), make_secret()
+    values = {
+        "person": person_id,
+        "label": label,
+        "secret": hash_secret(secret),
+        "projects": None if projects is None else sorted(projects),
+        "rights": None if rights is None else sorted(rights),
+        "made": current_timestamp(),
+    }
+    tx.insert(api_keys, {"id": ident, **values})
+    return NewKey(_read_key(tx.require(api_keys, id=ident)), f"{KEY_PREFIX}{ident}-{secret}")
+
+
+def list_keys(reading: ReadTransaction, person_id: str | None = None) -> list[ApiKey]:
+    """List keys, the oldest first: of everybody or of one person."""
+    where = () if person_id is None else (api_keys.c.person == person_id,)
+    return [_read_key(row) for row in reading.rows(api_keys, *where, order=(api_keys.c.made, api_keys.c.id))]
+
+
+def revoke_key(tx: WriteTransaction, key_id: str) -> ApiKey:
+    """Let a key open nothing any more; it stays in the list."""
+    row = tx.require(api_keys, id=key_id)
+    if row.revoked is None:
+        tx.update_rows(api_keys, {"revoked": current_timestamp()}, api_keys.c.id == key_id)
+    return _read_key(tx.require(api_keys, id=key_id))
+
+
+def find_key(reading: ReadTransaction, secret: str) -> ApiKey | None:
+    """Return the key of a secret; None where there is none, or where it was revoked."""
+    parts = _KEY.fullmatch(secret)
+    row = reading.row(api_keys, id=parts[1]) if parts is not None else None
+    if parts is None or row is None or row.revoked is not None:
+        return None
+    return _read_key(row) if hmac.compare_digest(row.secret, hash_secret(parts[2])) else None
+
+
+def begin_session(tx: WriteTransaction, person_id: str) -> str:
+    """Begin a session of somebody who signed in; return the secret for the cookie."""
+    secret, now = make_secret(), datetime.now(UTC)
+    tx.delete_rows(sessions, sessions.c.until < current_timestamp())
+    own = tx.rows(sessions, sessions.c.person == person_id, order=(sessions.c.made.desc(), sessions.c.id))
+    for row in own[MAX_SESSIONS - 1 :]:
+        tx.delete_rows(sessions, sessions.c.id == row.id)
+    until = (now + timedelta(days=SESSION_DAYS)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    made = {"person": person_id, "made": current_timestamp(), "until": until}
+    tx.insert(sessions, {"id": hash_secret(secret), **made})
+    return secret
+
+
+def find_session(reading: ReadTransaction, secret: str) -> str | None:
+    """Return whose session a secret is; None where it has ended."""
+    row = reading.row(sessions, id=hash_secret(secret))
+    return row.person if row is not None and row.until > current_timestamp() else None
+
+
+def end_sessions(tx: WriteTransaction, person_id: str, secret: str | None = None) -> None:
+    """Sign somebody out: everywhere, or in one session."""
+    where = () if secret is None else (sessions.c.id == hash_secret(secret),)
+    tx.delete_rows(sessions, sessions.c.person == person_id, *where)
+
+
+def _read_person(row: Row[Any]) -> Person:
+    return Person(
+        id=row.id,
+        name=row.name,
+        memberships=msgspec.convert(row.memberships, dict[str, Membership]),
+        has_password=bool(row.password),
+        created_at=row.made,
+    )
+
+
+def _read_key(row: Row[Any]) -> ApiKey:
+    return read_struct(ApiKey, row)

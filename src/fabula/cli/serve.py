@@ -1,0 +1,55 @@
+"""`fabula serve`: run the server until it is stopped."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from fabula.cli.commands import CommandGroup
+from fabula.cli.opening import open_workspace
+from fabula.cli.options import STORE
+from fabula.cli.output import say, warn
+
+if TYPE_CHECKING:
+    from fabula.server.serving import ServerAddress
+
+commands = CommandGroup()
+
+
+@commands.command()
+def serve(
+    host: Annotated[
+        str, Option("--host", help="The address to listen at; by default only this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, Option("--port", help="The port to listen at; 0 for any that is free.", min=0, max=65535)
+    ] = 8600,
+    no_open: Annotated[bool, Option("--no-open", help="Do not open the browser.")] = False,
+    no_worker: Annotated[bool, Option("--no-worker", help="Leave background work to: fabula jobs run --keep")] = False,
+    store: STORE = None,
+) -> None:
+    """Serve your projects to a browser and to programs, until Ctrl-C.
+
+    Example: fabula serve --port 8600
+    """
+    from fabula.server.serving import serve as run_server
+
+    def announce(address: ServerAddress) -> None:
+        if not address.is_local:
+            warn(
+                "Anybody who can reach {url} and has the link or the token can read and change everything.",
+                url=address.url,
+            )
+        say("Open this link; it works once: {link}", link=address.link)
+        say("Programs send this token: {token}", token=address.token)
+        sys.stdout.flush()  # whoever started this process may read the link from a pipe
+        if not no_open:
+            import webbrowser
+
+            webbrowser.open(address.link)
+
+    with open_workspace(store, runs_jobs=False) as workspace:
+        run_server(workspace, host=host, port=port, worker=not no_worker, on_ready=announce)
+    say("Stopped.")

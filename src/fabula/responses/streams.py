@@ -1,0 +1,70 @@
+"""Streams whose events are kept for a while, so that a reader who lost the connection goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
+from sqlalchemy import and_
+
+from fabula.core.ids import current_timestamp, new_id
+from fabula.responses.tables import stream_events, streams
+from fabula.store.transaction import ReadTransaction, WriteTransaction
+
+KEPT_MINUTES = 60  # after the last change of a stream
+
+
+class StreamEvent(Struct, frozen=True):
+    """One event of a stream: its number from 1 up, its kind, and its data as JSON."""
+
+    number: int
+    kind: str
+    data: str
+
+
+class StreamRecord(Struct, frozen=True):
+    """A stream: whose it is, and whether it is running, cancelled or ended."""
+
+    id: str
+    user: str
+    state: str
+
+
+def begin_stream(tx: WriteTransaction, user: str) -> str:
+    """Begin a stream and return its id; streams of an hour ago are removed."""
+    oldest = (datetime.now(UTC) - timedelta(minutes=KEPT_MINUTES)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    old = [row.id for row in tx.rows(streams, streams.c.changed_at < oldest)]
+    if old:
+        tx.delete_rows(stream_events, stream_events.c.stream_id.in_(old))
+        tx.delete_rows(streams, streams.c.id.in_(old))
+    stream_id, now = new_id(), current_timestamp()
+    tx.insert(streams, {"id": stream_id, "user": user, "state": "running", "made_at": now, "changed_at": now})
+    return stream_id
+
+
+def append_events(tx: WriteTransaction, stream_id: str, events: Iterable[StreamEvent], *, ended: bool = False) -> bool:
+    """Keep events of a stream; return whether it may go on."""
+    rows = [{"stream_id": stream_id, "number": one.number, "kind": one.kind, "data": one.data} for one in events]
+    if rows:
+        tx.insert(stream_events, *rows)
+    state = tx.require(streams, id=stream_id).state
+    values = {"changed_at": current_timestamp(), "state": "ended" if ended else state}
+    tx.update_rows(streams, values, streams.c.id == stream_id)
+    return bool(state == "running")
+
+
+def cancel_stream(tx: WriteTransaction, stream_id: str) -> None:
+    """Ask whoever writes a stream to stop; one that has ended stays as it is."""
+    tx.require(streams, id=stream_id)
+    is_running = and_(streams.c.id == stream_id, streams.c.state == "running")
+    tx.update_rows(streams, {"state": "cancelled"}, is_running)
+
+
+def read_stream(reading: ReadTransaction, stream_id: str, after: int) -> tuple[StreamRecord, list[StreamEvent]]:
+    """Return a stream and its events behind a number."""
+    row = reading.require(streams, id=stream_id)
+    later = and_(stream_events.c.stream_id == stream_id, stream_events.c.number > after)
+    rows = reading.rows(stream_events, later, order=(stream_events.c.number,))
+    events = [StreamEvent(one.number, one.kind, one.data) for one in rows]
+    return StreamRecord(row.id, row.user, row.state), events

@@ -1,0 +1,78 @@
+"""`Access`, the one thing that handlers see of a caller: who it is, and what it may do in which project (ppl-2).
+
+A route needs one `Right`. A person has one role in each project they belong to, and the owner of the store has one
+everywhere; a key may have fewer rights than its person. A project that a caller does not belong to is refused as one
+that does not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fabula.access.model import RIGHTS, Membership, Right, Role
+from fabula.context.request import Principal
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
+from fabula.store.store import LOCAL_USER
+from fabula.workspace.grants import refuse_request
+
+
+class Access(Struct, frozen=True, kw_only=True):
+    """A caller: the user, and the role in each project. `everywhere` is the role in all projects and in the store."""
+
+    user: str
+    everywhere: Membership | None = None
+    memberships: Mapping[str, Membership] = {}  # by the id of the project
+    limited_to: frozenset[Right] | None = None  # the rights of a key that has not all of its person's
+
+    def limit(self, *, rights: frozenset[Right] | None, projects: frozenset[str] | None) -> Access:
+        """Return the caller with some of its rights, in some of its projects; None leaves all."""
+        limited = replace(self, limited_to=rights)
+        if projects is None:
+            return limited
+        known = {one: found for one in projects if (found := self.find_membership(one)) is not None}
+        return replace(limited, everywhere=None, memberships=known)
+
+    def find_membership(self, project_id: str) -> Membership | None:
+        """Return the role in a project; None for one that the caller must not know of."""
+        return self.memberships.get(project_id, self.everywhere)
+
+    def has_right(self, right: Right, project_id: str | None = None) -> bool:
+        """Whether the caller may do something in a project, or in the store as a whole."""
+        membership = self.everywhere if project_id is None else self.find_membership(project_id)
+        is_given = right is Right.SIGN_IN or (membership is not None and right in RIGHTS[membership.role])
+        return is_given and (self.limited_to is None or right in self.limited_to)
+
+    def require(self, right: Right, project_id: str | None = None) -> None:
+        """Refuse what the caller may not do."""
+        if not self.has_right(right, project_id):
+            raise refuse_inspection() if right is Right.INSPECT else refuse_request()
+
+    def make_principal(self, project_id: str) -> Principal:
+        """Return the caller as a principal of a project; one that the caller does not belong to is not found."""
+        membership = self.find_membership(project_id)
+        if membership is None:
+            raise refuse_project()
+        may_inspect = self.has_right(Right.INSPECT, project_id)
+        return Principal(user=self.user, may_inspect=may_inspect, grants=membership.grants)
+
+
+OWNER_ACCESS = Access(user=LOCAL_USER, everywhere=Membership(Role.OWNER))
+
+
+def refuse_project() -> FabulaError:
+    """Return the refusal of a project that is not there, or that the caller must not know of."""
+    return FabulaError(Code.PROJECT_NOT_FOUND, message("There is no such project. Nothing was changed."))
+
+
+def refuse_inspection() -> FabulaError:
+    """Return the refusal to look inside of a prompt."""
+    return FabulaError(
+        Code.INSPECT_FORBIDDEN,
+        message(
+            "To look inside a prompt, you need debug mode and the right to inspect. Ask the owner of this project."
+        ),
+    )

@@ -1,0 +1,108 @@
+"""Finds the caller of a request among the tokens of this process, the keys and sessions of the store, or a proxy's.
+
+What the store says is remembered for a few seconds, so that a request costs no query; a key that is revoked, or a role
+that is taken away, ends within that time in every process. Failed attempts of one address are slowed down.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+
+from fabula import access
+from fabula.access import Person
+from fabula.server.access import OWNER_ACCESS, Access
+from fabula.server.tokens import LocalTokens
+from fabula.store.store import LOCAL_USER, Store
+
+log = logging.getLogger("fabula.security")
+
+REMEMBERED_SECONDS = 5.0
+_MAX_REMEMBERED = 10_000
+
+
+class Accounts:
+    """The callers of a server: its own tokens, and the people and keys that the store has."""
+
+    def __init__(self, store: Store, tokens: LocalTokens, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._tokens, self._clock = store, tokens, clock
+        self._lock = Lock()
+        self._remembered: OrderedDict[str, tuple[float, Access | None]] = OrderedDict()
+
+    def find_access(self, secret: str) -> Access | None:
+        """Return the caller whose token, key or session this is."""
+        if not secret or len(secret) > 200:
+            return None
+        local = self._tokens.find_access(secret)
+        return local if local is not None else self._remember(access.hash_secret(secret), lambda: self._load(secret))
+
+    def find_person(self, account: str) -> Access | None:
+        """Return the caller whom a reverse proxy names."""
+        return self._remember(f"proxy:{account}", lambda: self._load_person(account))
+
+    def begin_session(self, code: str) -> str | None:
+        """Begin a session with the code of a link; None where it is not valid."""
+        return self._tokens.begin_session(code)
+
+    def sign_in(self, account: str, password: str) -> str | None:
+        """Begin a session of whoever has this password; None where name and password do not belong together."""
+        with self._store.read(user=LOCAL_USER) as reading:
+            person = access.check_password(reading, account, password)
+        if person is None:
+            log.warning("sign-in refused")
+            return None
+        with self._store.write(user=LOCAL_USER) as tx:
+            secret = access.begin_session(tx, person.id)
+        log.info("signed in: %s", person.id)
+        return secret
+
+    def sign_out(self, secret: str) -> None:
+        """End a session."""
+        with self._store.write(user=LOCAL_USER) as tx:
+            owner = access.find_session(tx, secret)
+            if owner is not None:
+                access.end_sessions(tx, owner, secret)
+        with self._lock:
+            self._remembered.pop(access.hash_secret(secret), None)
+
+    def _remember(self, key: str, load: Callable[[], Access | None]) -> Access | None:
+        now = self._clock()
+        with self._lock:
+            known = self._remembered.get(key)
+        if known is not None and known[0] > now:
+            return known[1]
+        found = load()
+        with self._lock:
+            self._remembered[key] = (now + REMEMBERED_SECONDS, found)
+            self._remembered.move_to_end(key)
+            while len(self._remembered) > _MAX_REMEMBERED:
+                self._remembered.popitem(last=False)
+        return found
+
+    def _load(self, secret: str) -> Access | None:
+        """Find a key or a session in the store."""
+        with self._store.read(user=LOCAL_USER) as reading:
+            key = access.find_key(reading, secret)
+            if key is None:
+                owner = access.find_session(reading, secret)
+                return None if owner is None else _make_access(access.find_person(reading, owner))
+            if key.person == LOCAL_USER:
+                found: Access | None = OWNER_ACCESS
+            else:
+                found = _make_access(access.find_person(reading, key.person))
+            if found is None:
+                return None
+        rights = None if key.rights is None else frozenset(key.rights)
+        projects = None if key.projects is None else frozenset(key.projects)
+        return found.limit(rights=rights, projects=projects)
+
+    def _load_person(self, account: str) -> Access | None:
+        with self._store.read(user=LOCAL_USER) as reading:
+            return _make_access(access.find_person(reading, account.strip().lower()))
+
+
+def _make_access(person: Person | None) -> Access | None:
+    return None if person is None else Access(user=person.id, memberships=person.memberships)

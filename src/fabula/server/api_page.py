@@ -1,0 +1,65 @@
+"""A page that shows the OpenAPI document to people: plain HTML without scripts, made here, so that it works offline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from itertools import groupby
+
+import msgspec
+
+from fabula.core.version import __version__
+from fabula.server.openapi import choose_path_example
+from fabula.server.routes.route import Route
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+code, pre { font-family: ui-monospace, monospace; font-size: 0.9em; }
+pre { background: #f4f1ec; padding: 0.5rem 0.75rem; overflow-x: auto; }
+summary { cursor: pointer; padding: 0.15rem 0; }
+summary code:first-child { display: inline-block; min-width: 4.5em; font-weight: 600; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; }
+dd { margin: 0; }
+"""
+
+
+def make_page(routes: Iterable[Route]) -> str:
+    """Make the page of all routes, by subject."""
+    ordered = sorted(routes, key=lambda one: one.subject)
+    groups = [(subject, list(own)) for subject, own in groupby(ordered, key=lambda one: one.subject)]
+    contents = " · ".join(f'<a href="#{escape(subject)}">{escape(subject)}</a>' for subject, _ in groups)
+    sections = "".join(
+        f'<h2 id="{escape(subject)}">{escape(subject)}</h2>' + "".join(map(_make_entry, own)) for subject, own in groups
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Fabula API</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<link rel="stylesheet" href="/api/style.css"></head><body>'
+        f"<h1>Fabula {escape(__version__)}</h1>"
+        '<p>The same as data: <a href="/api/openapi.json">openapi.json</a>. '
+        "Every request needs <code>Authorization: Bearer TOKEN</code>.</p>"
+        f"<p>{contents}</p>{sections}</body></html>"
+    )
+
+
+def _make_entry(route: Route) -> str:
+    path = f"/api{route.path}"
+    for name in route.parameters:
+        path = path.replace(f"{{{name}}}", choose_path_example(route, name))
+    rows = "".join(
+        f"<dt><code>{escape(field.encode_name)}</code></dt><dd>{escape(_name_type(field.type))}"
+        f"{'' if field.required else ', optional'}</dd>"
+        for field in msgspec.structs.fields(route.request_type)
+    )
+    example = f"{route.method} {path}"
+    if route.example:
+        example += "\n\n" + msgspec.json.format(msgspec.json.encode(route.example), indent=2).decode()
+    return (
+        f"<details><summary><code>{route.method}</code> <code>/api{escape(route.path)}</code> "
+        f"{escape(route.summary)}</summary><p>Needs the right <code>{escape(route.right.value)}</code>; "
+        f"calls <code>{escape(route.verb)}</code>.</p><dl>{rows}</dl><pre>{escape(example)}</pre></details>"
+    )
+
+
+def _name_type(kind: object) -> str:
+    return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")

@@ -1,0 +1,107 @@
+"""The application: routes, description, health and the link that begins a session, behind the checks of `security`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from litestar import Litestar, MediaType, Request, Response, get
+from litestar.types import ControllerRouterHandler
+
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
+from fabula.core.version import __version__
+from fabula.server.api_page import STYLE, make_page
+from fabula.server.completions import make_completion_handlers
+from fabula.server.handlers import API, RouteTable
+from fabula.server.openapi import make_document
+from fabula.server.problems import choose_language, describe_exception, encode_problem
+from fabula.server.routes import ROUTES, Route
+from fabula.server.security import COOKIE, LINK_PATH, ASGIApp, SecurityMiddleware
+from fabula.server.tokens import SESSION_SECONDS, Authenticator
+from fabula.workspace.chat.replies import ChatModel
+from fabula.workspace.workspace import Workspace
+
+MAX_BODY = 10_000_000  # bytes of a request that is no upload
+
+
+def make_app(
+    workspace: Workspace,
+    authenticator: Authenticator,
+    *,
+    hosts: Iterable[str] = (),
+    routes: Iterable[Route] = ROUTES,
+    handlers: Sequence[ControllerRouterHandler] = (),
+    model: ChatModel = None,
+) -> ASGIApp:
+    """Make the ASGI application for an open workspace.
+
+    `handlers` are served beside the routes, behind the same checks of caller, host and origin. `model` answers in place
+    of what the settings say.
+    """
+    table = RouteTable(workspace, routes, model=model)
+
+    @get(API, media_type=MediaType.HTML)
+    async def show_api() -> str:
+        """Show all routes to people."""
+        return make_page(table.routes)
+
+    @get(f"{API}/style.css", media_type="text/css")
+    async def show_style() -> str:
+        """Return the style of the page of routes."""
+        return STYLE
+
+    @get(f"{API}/openapi.json")
+    async def show_document() -> Response[bytes]:
+        """Return the description of all routes."""
+        return Response(await workspace.call(_encode_document, table), media_type=MediaType.JSON)
+
+    @get("/healthz")
+    async def show_health() -> dict[str, str]:
+        """Say that the process answers."""
+        return {"status": "ok", "version": __version__}
+
+    @get("/readyz")
+    async def show_readiness() -> dict[str, str]:
+        """Say whether the store answers; a refusal with its code where it does not."""
+        await workspace.call(workspace.store.project_ids)
+        return {"status": "ready"}
+
+    @get(LINK_PATH + "{code:str}")
+    async def open_link(request: Request[Any, Any, Any]) -> Response[None]:
+        """Begin a session with a link that works once."""
+        session = authenticator.begin_session(request.path_params["code"])
+        if session is None:
+            raise FabulaError(
+                Code.ACCESS_LINK_INVALID,
+                message("This link was used already or is too old. Start `fabula serve` again for a new one."),
+            )
+        answer: Response[None] = Response(None, status_code=303, headers={"location": API})
+        answer.set_cookie(COOKIE, session, max_age=SESSION_SECONDS, httponly=True, samesite="strict", path="/")
+        return answer
+
+    others = [show_api, show_style, show_document, show_health, show_readiness, open_link]
+    own = [*table.make_handlers(), *table.make_stream_handlers(), *make_completion_handlers(workspace)]
+    app = Litestar(
+        [*own, *others, *handlers],
+        exception_handlers={Exception: _answer_exception},
+        logging_config=None,
+        openapi_config=None,
+        request_max_body_size=MAX_BODY,
+        debug=False,
+        on_shutdown=[table.streams.close],
+    )
+    return SecurityMiddleware(app, authenticator, hosts=hosts)
+
+
+def _encode_document(table: RouteTable) -> bytes:
+    return msgspec.json.encode(make_document(table.routes))
+
+
+def _answer_exception(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    """Answer with a problem, in the language that was asked for."""
+    language = choose_language(request.headers.get("accept-language", ""))
+    status, headers, body = encode_problem(describe_exception(error, language))
+    media_type = headers.pop("content-type")
+    return Response(body, status_code=status, headers=headers, media_type=media_type)

@@ -1,0 +1,78 @@
+"""Calls the verb of a route, and describes and encodes what it returns."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fabula.core.messages import ENGLISH
+from fabula.server.pages import cut_page
+from fabula.server.requests import PageQuery, make_store_principal
+from fabula.server.routes.route import Call, Route
+
+
+class Reply(Struct, frozen=True):
+    """An answer before it is sent."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = {}
+
+
+def call_verb(route: Route, call: Call) -> Any:
+    """Call the verb of a route; a coroutine is returned as it is."""
+    if route.call is not None:
+        return route.call(call)
+    verb = getattr(find_target(route, call), route.verb.partition(".")[2])
+    arguments, parameters = dict(call.arguments), inspect.signature(verb).parameters
+    if "principal" in parameters:
+        arguments["principal"] = make_principal(call)
+    if "model" in parameters and route.stream:
+        arguments["model"] = call.model
+    first = (call.handle.id,) if route.takes_project else ()
+    return verb(*first, *call.path, **arguments)
+
+
+def find_target(route: Route, call: Call) -> Any:
+    """Return the object whose verb a route calls."""
+    match route.subject:
+        case "workspace":
+            return call.workspace
+        case "project":
+            return call.handle
+        case "settings":
+            project_id = None if call.project is None else call.project.id
+            return call.workspace.settings(project_id, principal=make_principal(call))
+        case subject:
+            return getattr(call.handle, subject)
+
+
+def make_principal(call: Call) -> Any:
+    """Return the principal of a call."""
+    return call.project.principal if call.project is not None else make_store_principal(call.access)
+
+
+def make_reply(route: Route, value: Any, call: Call, page: PageQuery | None = None) -> Reply:
+    """Describe and encode the value of a verb; what can be edited has the version of its content as `ETag`."""
+    if route.answer.kind is None:
+        return Reply(204)
+    body = _encode(route, value, call, page)
+    headers = {}
+    if route.answer.item_key is None and (route.method in ("GET", "PUT", "PATCH")):
+        named = body if call.language == ENGLISH else _encode(route, value, replace(call, language=ENGLISH), page)
+        headers = {"etag": f'"{hashlib.sha256(named).hexdigest()[:24]}"', "cache-control": "private, no-cache"}
+    return Reply(route.status, body, headers)
+
+
+def _encode(route: Route, value: Any, call: Call, page: PageQuery | None) -> bytes:
+    if route.answer.item_key is None:
+        return msgspec.json.encode(route.answer.make(value, call))
+    asked = page or PageQuery()
+    items, following = cut_page(value, route.answer.item_key, asked.cursor, asked.page_size)
+    return msgspec.json.encode({"items": route.answer.make(items, call), "next": following})

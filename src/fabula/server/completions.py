@@ -1,0 +1,301 @@
+"""OpenAI's API: a client that changes its base URL gets the context of the story into its requests (ppl-2).
+
+The model's name says the project, and perhaps the character who answers: `fabula/PROJECT/CHARACTER`. Headers that
+begin with `Fabula-`, or names in the metadata that begin with `fabula_`, say the rest. What the client sends as
+history is the history; it is recorded only where the client asks for that with `store`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+from litestar import Request, Response, get, post
+from litestar.handlers import HTTPRouteHandler
+from litestar.response import Stream
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fabula.access.model import Right
+from fabula.core.errors import Code, FabulaError
+from fabula.core.ids import new_id
+from fabula.core.messages import join_names, message
+from fabula.server.access import Access
+from fabula.server.problems import choose_language, describe_exception, encode_problem
+from fabula.server.requests import JSON, open_project
+from fabula.server.security import get_access
+from fabula.workspace.completions import (
+    MODEL_PREFIX,
+    PreparedCompletion,
+    prepare_completion,
+    read_options,
+    stream_completion,
+)
+from fabula.workspace.schemas.completions import (
+    AnswerChoice,
+    AnswerMessage,
+    ChunkChoice,
+    Completion,
+    CompletionChunk,
+    CompletionDelta,
+    describe_usage,
+    join_tool_calls,
+    name_finish_reason,
+    read_completion,
+)
+from fabula.workspace.schemas.schema import refuse_data
+from fabula.workspace.workspace import Workspace
+from fabula.workspace.writing import Completed, Failed, TextDelta, WritingEvent
+
+V1 = "/v1"
+HEADER_PREFIX = "fabula-"
+_MAX_TEXTS = 2048  # of one request for embeddings
+
+
+class ModelInfo(Struct):
+    """A model as OpenAI lists it: a project that a client can ask."""
+
+    id: str
+    name: str
+    created: int = 0
+    object: str = "model"
+    owned_by: str = MODEL_PREFIX
+
+
+class ModelList(Struct):
+    """All models."""
+
+    data: Sequence[ModelInfo]
+    object: str = "list"
+
+
+class EmbeddingRequest(Struct, kw_only=True):
+    """Texts that are to become vectors."""
+
+    model: str
+    input: str | list[str]
+    encoding_format: str = "float"
+    dimensions: int | None = None
+    user: str = ""
+
+
+class Embedding(Struct):
+    """The vector of one text."""
+
+    index: int
+    embedding: list[float]
+    object: str = "embedding"
+
+
+class EmbeddingUsage(Struct, frozen=True):
+    """The tokens of texts that became vectors, which are not counted."""
+
+    prompt_tokens: int = 0
+    total_tokens: int = 0
+
+
+class EmbeddingList(Struct, kw_only=True):
+    """The vectors of all texts."""
+
+    data: Sequence[Embedding]
+    model: str
+    usage: EmbeddingUsage = EmbeddingUsage()
+    object: str = "list"
+
+
+def make_completion_handlers(workspace: Workspace) -> list[HTTPRouteHandler]:
+    """Make the handlers of OpenAI's API for a workspace."""
+
+    @post(f"{V1}/chat/completions", status_code=200, exception_handlers={Exception: _answer_error})
+    async def complete(request: Request[Any, Any, Any]) -> Response[Any]:
+        """Answer a client's conversation, at once or as a stream."""
+        body = await request.body()
+        prepared = await workspace.call(_prepare, workspace, get_access(request.scope), body, _read_headers(request))
+        events = stream_completion(prepared)
+        first = await _read_first(events)
+        if prepared.asked.stream:
+            answer = _stream(prepared, first, events, choose_language(request.headers.get("accept-language", "")))
+            return Stream(answer, media_type="text/event-stream", headers={"cache-control": "no-cache"})
+        return _respond(await _collect(prepared, first, events))
+
+    @get(f"{V1}/models", exception_handlers={Exception: _answer_error})
+    async def list_all(request: Request[Any, Any, Any]) -> Response[Any]:
+        """List the projects of a caller as models."""
+        return _respond(ModelList(await workspace.call(list_models, workspace, get_access(request.scope))))
+
+    @get(f"{V1}/models/{{name:path}}", exception_handlers={Exception: _answer_error})
+    async def show_model(request: Request[Any, Any, Any]) -> Response[Any]:
+        """Show one project as a model."""
+        name = str(request.path_params["name"]).lstrip("/")
+        known = await workspace.call(list_models, workspace, get_access(request.scope))
+        found = next((one for one in known if name in (one.id, f"{MODEL_PREFIX}/{one.name}")), None)
+        if found is None:
+            raise _refuse_model(known)
+        return _respond(found)
+
+    @post(f"{V1}/embeddings", status_code=200, exception_handlers={Exception: _answer_error})
+    async def embed(request: Request[Any, Any, Any]) -> Response[Any]:
+        """Turn texts into vectors, where a project has an embedder."""
+        body = await request.body()
+        return _respond(await workspace.call(_embed, workspace, get_access(request.scope), body))
+
+    return [complete, list_all, show_model, embed]
+
+
+def list_models(workspace: Workspace, access: Access) -> list[ModelInfo]:
+    """List the projects of a caller as models; an owner of the store names them by their titles, if they can."""
+    known = [one for one in workspace.projects() if access.has_right(Right.PLAY, one.id)]
+    titles = [one.title for one in known]
+    by_title = access.everywhere is not None
+    return [
+        ModelInfo(f"{MODEL_PREFIX}/{one.title if by_title and _is_name(one.title, titles) else one.id}", one.title)
+        for one in known
+    ]
+
+
+def _is_name(title: str, titles: Sequence[str]) -> bool:
+    return "/" not in title and title == title.strip() and titles.count(title) == 1
+
+
+def _prepare(workspace: Workspace, access: Access, body: bytes, headers: Mapping[str, str]) -> PreparedCompletion:
+    """Read a request and make its prompt; what the caller may not ask for is refused."""
+    asked = read_completion(body)
+    options = read_options(asked, headers)
+    if not options.project:
+        raise _refuse_model(list_models(workspace, access))
+    project = open_project(workspace, access, options.project)
+    access.require(Right.PLAY, project.id)
+    return prepare_completion(project, asked, options)
+
+
+def _embed(workspace: Workspace, access: Access, body: bytes) -> EmbeddingList:
+    try:
+        asked = msgspec.json.decode(body, type=EmbeddingRequest)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise refuse_data(error, EmbeddingRequest, what=message("request")) from None
+    texts = [asked.input] if isinstance(asked.input, str) else asked.input
+    if asked.encoding_format != "float" or asked.dimensions is not None or not 0 < len(texts) <= _MAX_TEXTS:
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            message(
+                "Vectors are lists of numbers in the size that the model makes, of 1 to {count:,} texts a request: "
+                "leave out `dimensions`, and `encoding_format` or set it to float.",
+                count=_MAX_TEXTS,
+            ),
+        )
+    prefix, _, name = asked.model.partition("/")
+    if prefix != MODEL_PREFIX or not name:
+        raise _refuse_model(list_models(workspace, access))
+    project = open_project(workspace, access, name)
+    access.require(Right.GENERATE, project.id)
+    made = project.embed(texts)
+    return EmbeddingList(
+        data=[Embedding(number, vector) for number, vector in enumerate(made.vectors)], model=made.model
+    )
+
+
+def _refuse_model(known: Sequence[ModelInfo]) -> FabulaError:
+    return FabulaError(
+        Code.CHAT_PROJECT_MISSING,
+        message(
+            "Name the project as the model, such as {example}. There are: {known}.",
+            example=f"{MODEL_PREFIX}/PROJECT",
+            known=join_names([one.id for one in known]),
+        ),
+    )
+
+
+def _read_headers(request: Request[Any, Any, Any]) -> dict[str, str]:
+    """The headers that say something about the context, by the names of the options."""
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    return {
+        name.removeprefix(HEADER_PREFIX).replace("-", "_"): value
+        for name, value in headers.items()
+        if name.startswith(HEADER_PREFIX)
+    }
+
+
+async def _read_first(events: AsyncGenerator[WritingEvent, None]) -> WritingEvent:
+    """Wait for the first event, so that what fails before any text is an error with its status."""
+    first = await anext(events)
+    if isinstance(first, Failed):
+        await events.aclose()
+        raise first.error
+    return first
+
+
+async def _follow(first: WritingEvent, events: AsyncGenerator[WritingEvent, None]) -> AsyncIterator[WritingEvent]:
+    async with aclosing(events):
+        yield first
+        async for event in events:
+            yield event
+
+
+async def _collect(
+    prepared: PreparedCompletion, first: WritingEvent, events: AsyncGenerator[WritingEvent, None]
+) -> Completion:
+    """Wait for the whole answer; what fails in the middle is an error."""
+    calls: list[Mapping[str, Any]] = []
+    end: Completed | None = None
+    async for event in _follow(first, events):
+        if isinstance(event, TextDelta):
+            calls += event.tool_calls
+        elif isinstance(event, Failed):
+            raise event.error
+        elif isinstance(event, Completed):
+            end = event
+    assert end is not None
+    said = AnswerMessage(content=end.text or None, tool_calls=join_tool_calls(calls) or msgspec.UNSET)
+    return Completion(
+        id=f"chatcmpl-{new_id()}",
+        created=int(time.time()),
+        model=prepared.asked.model,
+        choices=[AnswerChoice(said, name_finish_reason(end.finish_reason))],
+        usage=describe_usage(end.usage),
+    )
+
+
+async def _stream(
+    prepared: PreparedCompletion, first: WritingEvent, events: AsyncGenerator[WritingEvent, None], language: str
+) -> AsyncIterator[bytes]:
+    """Yield an answer as server-sent events, as OpenAI does; what fails in the middle ends it with an error."""
+    chunk = CompletionChunk(id=f"chatcmpl-{new_id()}", created=int(time.time()), model=prepared.asked.model, choices=[])
+    yield _encode_event(replace(chunk, choices=[ChunkChoice(CompletionDelta(role="assistant", content=""))]))
+    async for event in _follow(first, events):
+        if isinstance(event, TextDelta):
+            delta = CompletionDelta(content=event.text or msgspec.UNSET, tool_calls=event.tool_calls or msgspec.UNSET)
+            yield _encode_event(replace(chunk, choices=[ChunkChoice(delta)]))
+        elif isinstance(event, Failed):
+            yield _encode_event(_describe_error(event.error, language)[1])
+            return
+        elif isinstance(event, Completed):
+            end = ChunkChoice(CompletionDelta(), name_finish_reason(event.finish_reason))
+            yield _encode_event(replace(chunk, choices=[end]))
+            if prepared.asked.include_usage:
+                yield _encode_event(replace(chunk, usage=describe_usage(event.usage)))
+    yield b"data: [DONE]\n\n"
+
+
+def _encode_event(value: object) -> bytes:
+    return b"data: " + msgspec.json.encode(value) + b"\n\n"
+
+
+def _respond(value: object) -> Response[Any]:
+    return Response(msgspec.json.encode(value), media_type=JSON)
+
+
+def _describe_error(error: Exception, language: str) -> tuple[int, dict[str, Any], dict[str, str]]:
+    """Return the status of an error, the form that OpenAI gives it, and its headers."""
+    problem = describe_exception(error, language)
+    status, headers, _ = encode_problem(problem)
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    shown = {"message": problem.detail, "type": kind, "param": None, "code": problem.code}
+    return status, {"error": shown}, {name: value for name, value in headers.items() if name != "content-type"}
+
+
+def _answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+    status, body, headers = _describe_error(error, choose_language(request.headers.get("accept-language", "")))
+    return Response(msgspec.json.encode(body), status_code=status, headers=headers, media_type=JSON)

@@ -1,0 +1,240 @@
+"""Makes handlers of routes: read the request, check the right, call one verb, encode its answer (ppl-2).
+
+Reading, calling and encoding happen in a thread of the workspace, so that nothing of it holds the event loop. A verb
+that is a coroutine is awaited on the loop, since it does its own work in threads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from litestar import Request, Response, delete, get
+from litestar.handlers import HTTPRouteHandler
+from litestar.response import Stream
+from msgspec.structs import replace
+
+from fabula.core.errors import Code, FabulaError
+from fabula.core.ids import is_valid_id
+from fabula.core.messages import ENGLISH, message
+from fabula.responses.keys import KeptResponse
+from fabula.server.access import Access
+from fabula.server.calls import Reply, call_verb, make_reply
+from fabula.server.files import MAX_UPLOAD, make_download, take_upload
+from fabula.server.openapi import BINARY, EVENTS
+from fabula.server.problems import choose_language
+from fabula.server.requests import (
+    JSON,
+    PageQuery,
+    open_project,
+    read_body,
+    read_file_name,
+    read_path,
+    read_query,
+    select_given,
+)
+from fabula.server.routes.route import PROJECT, PROJECT_FIELD, Call, Route
+from fabula.server.security import get_access
+from fabula.server.streams import StreamHub, read_last_event
+from fabula.workspace.chat.replies import ChatModel
+from fabula.workspace.workspace import Workspace
+
+API = "/api"
+STREAM_PATH = API + "/projects/{project:str}/streams/{stream:str}"
+
+
+class RouteTable:
+    """The routes of a server by method and path, with the workspace that they work on."""
+
+    def __init__(self, workspace: Workspace, routes: Iterable[Route], *, model: ChatModel = None) -> None:
+        self.workspace = workspace
+        self.model = model
+        self.routes = tuple(routes)
+        self.streams = StreamHub(workspace)
+        self._readers = {one.path: one for one in self.routes if one.method == "GET"}
+
+    def make_handlers(self) -> list[HTTPRouteHandler]:
+        """Make a handler of Litestar for every route."""
+        makers = {"upload": self._make_upload_handler, "download": self._make_download_handler}
+        return [
+            self._make_stream_handler(one) if one.stream else makers.get(one.file, self._make_handler)(one)
+            for one in self.routes
+        ]
+
+    def _make_handler(self, route: Route) -> HTTPRouteHandler:
+        async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
+            body = b"" if route.method == "GET" else await request.body()
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            key = headers.get("idempotency-key") if route.method == "POST" else None
+            if key is None:
+                reply = await self._answer(route, request, body, headers)
+            else:
+                reply = await self._answer_once(key, route, request, body, headers)
+            return Response(reply.body, status_code=reply.status, headers=dict(reply.headers), media_type=JSON)
+
+        return self._register(route, handle)
+
+    def _register(self, route: Route, handle: Callable[..., Any], **settings: Any) -> HTTPRouteHandler:
+        path = API + route.path.replace("}", ":str}")
+        return HTTPRouteHandler(path, http_method=route.method, status_code=200, name=route.name, **settings)(handle)
+
+    def _make_upload_handler(self, route: Route) -> HTTPRouteHandler:
+        async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            call, _ = await self.workspace.call(self._read, route, request, b"", headers)
+            name = read_file_name(request.scope["query_string"])
+            reply = await self.workspace.call(take_upload, route, call, name, await request.body())
+            return Response(reply.body, status_code=reply.status, headers=dict(reply.headers), media_type=JSON)
+
+        return self._register(route, handle, request_max_body_size=MAX_UPLOAD)
+
+    def _make_download_handler(self, route: Route) -> HTTPRouteHandler:
+        async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            call, _ = await self.workspace.call(self._read, route, request, b"", headers)
+            name, data = await self.workspace.call(make_download, route, call)
+            disposition = f"attachment; filename*=UTF-8''{quote(name)}"
+            return Response(data, headers={"content-disposition": disposition}, media_type=BINARY)
+
+        return self._register(route, handle)
+
+    def _make_stream_handler(self, route: Route) -> HTTPRouteHandler:
+        async def handle(request: Request[Any, Any, Any]) -> Stream:
+            body = await request.body()
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            call, _ = await self.workspace.call(self._read, route, request, body, headers)
+            events = await self.workspace.call(call_verb, route, call)
+
+            def encode(event: Any) -> tuple[str, bytes]:
+                described = route.answer.make(event, call)
+                return str(described.__struct_config__.tag), msgspec.json.encode(described)
+
+            user, project_id = call.access.user, call.handle.id
+            live = await self.streams.start(project_id, user, events, encode, language=call.language)
+            location = f"{API}/projects/{project_id}/streams/{live.id}"
+            return Stream(live.follow(0), media_type=EVENTS, headers={"location": location})
+
+        return self._register(route, handle)
+
+    def make_stream_handlers(self) -> list[HTTPRouteHandler]:
+        """Make the handlers that follow and cancel any stream."""
+
+        @get(STREAM_PATH)
+        async def follow(request: Request[Any, Any, Any]) -> Stream:
+            """Go on with a stream behind `Last-Event-ID`, or from its beginning."""
+            access, project_id, stream_id = await self.workspace.call(self._find_stream, request)
+            after = read_last_event(request.headers.get("last-event-id", ""), stream_id)
+            return Stream(await self.streams.follow(project_id, access.user, stream_id, after), media_type=EVENTS)
+
+        @delete(STREAM_PATH, status_code=204)
+        async def cancel(request: Request[Any, Any, Any]) -> None:
+            """Stop a stream."""
+            access, project_id, stream_id = await self.workspace.call(self._find_stream, request)
+            await self.streams.cancel(project_id, access.user, stream_id)
+
+        return [follow, cancel]
+
+    def _find_stream(self, request: Request[Any, Any, Any]) -> tuple[Access, str, str]:
+        access = get_access(request.scope)
+        project = open_project(self.workspace, access, str(request.path_params[PROJECT]))
+        return access, project.id, str(request.path_params["stream"])
+
+    async def _answer(
+        self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
+    ) -> Reply:
+        call_in_thread = self.workspace.call
+        if not inspect.iscoroutinefunction(inspect.unwrap(route.function)):
+            return await call_in_thread(self._run, route, request, body, headers)
+        call, _ = await call_in_thread(self._read, route, request, body, headers)
+        value = await call_verb(route, call)
+        return await call_in_thread(make_reply, route, value, call)
+
+    async def _answer_once(
+        self, key: str, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
+    ) -> Reply:
+        """Answer a request that has a key: as before, if it was done already with this key."""
+        if not is_valid_id(key):
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("An Idempotency-Key has 1 to 128 characters, without spaces and slashes. Nothing was changed."),
+            )
+        call_in_thread, log = self.workspace.call, self.workspace.responses
+        user = get_access(request.scope).user
+        asked = b"\0".join((route.name.encode(), str(request.url.path).encode(), body))
+        kept = await call_in_thread(log.claim, user, key, hashlib.sha256(asked).hexdigest())
+        if kept is not None:
+            return Reply(kept.status, kept.body.encode(), {**kept.headers, "idempotency-replayed": "true"})
+        try:
+            reply = await self._answer(route, request, body, headers)
+        except Exception:
+            await call_in_thread(log.release, user, key)
+            raise
+        done = KeptResponse(reply.status, reply.headers, reply.body.decode())
+        await call_in_thread(log.keep, user, key, done)
+        return reply
+
+    def _read(
+        self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
+    ) -> tuple[Call, PageQuery]:
+        """Find the caller and the project, check the right, and read the arguments, in this order."""
+        access, page, sent = get_access(request.scope), PageQuery(), None
+        name = request.path_params.get(PROJECT)
+        if route.find_project is not None:
+            sent = read_body(route, body, headers.get("content-type", ""))
+            name = route.find_project(sent, access, self.workspace)
+        project = None if name is None else open_project(self.workspace, access, str(name))
+        access.require(route.right, None if project is None else project.id)
+        values = read_path(route, request.path_params)
+        if route.reads_query:
+            arguments, page = read_query(route, request.scope["query_string"])
+        else:
+            sent = sent or read_body(route, body, headers.get("content-type", ""))
+            arguments = {"request": sent} if route.request is not None else select_given(sent)
+            if route.find_project is not None:
+                arguments.pop(PROJECT_FIELD, None)
+        language = choose_language(headers.get("accept-language", ""))
+        call = Call(
+            access=access,
+            workspace=self.workspace,
+            project=project,
+            path=values,
+            arguments=arguments,
+            language=language,
+            model=self.model,
+        )
+        return call, page
+
+    def _run(self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]) -> Reply:
+        call, page = self._read(route, request, body, headers)
+        if route.method == "GET":
+            reply = make_reply(route, call_verb(route, call), call, page)
+            if headers.get("if-none-match") == reply.headers.get("etag", "-"):
+                return Reply(304, headers=reply.headers)
+            return reply
+        expected = headers.get("if-match")
+        if expected is None:
+            return make_reply(route, call_verb(route, call), call)
+        reader = self._readers.get(route.path)
+        if reader is None:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("There is no version to match here: leave out If-Match. Nothing was changed."),
+            )
+
+        def check() -> None:
+            """Compare the present version under the lock of the change."""
+            now = replace(call, arguments={}, language=ENGLISH)
+            current = make_reply(reader, call_verb(reader, now), now).headers["etag"]
+            if current not in [one.strip() for one in expected.split(",")] and expected.strip() != "*":
+                raise FabulaError(
+                    Code.HTTP_VERSION_CONFLICT,
+                    message("This was changed since you loaded it. Load it again. Nothing was changed."),
+                    current=current,
+                )
+
+        with self.workspace.require_before_change(check):
+            return make_reply(route, call_verb(route, call), call)

@@ -1,0 +1,218 @@
+"""Refusals over HTTP: one table of statuses by code, and `application/problem+json` in the reader's language (ppl-2).
+
+Every answer that is an error has a code of `core/errors.py`. An unexpected exception becomes `SERVER_FAILED` with a
+reference, under which the log names the type of the exception; its text is neither sent nor logged, because it may
+hold a text of the story.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from traceback import extract_tb
+from typing import Any
+
+import msgspec
+from litestar.exceptions import HTTPException
+from msgspec import UNSET, Struct, UnsetType
+
+from fabula.core.errors import Code, FabulaError
+from fabula.core.ids import new_id
+from fabula.core.messages import ENGLISH, list_languages, message, show
+
+log = logging.getLogger("fabula.server")
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_SECONDS = 1  # that a client waits before it asks again
+
+_CODES_BY_STATUS = {
+    400: (
+        Code.BUDGET_INVALID_MINIMUM,
+        Code.BUDGET_INVALID_RATIO,
+        Code.CURSOR_INVALID,
+        Code.FRAGMENT_INVALID,
+        Code.MODEL_UNKNOWN,
+        Code.RECIPE_UNKNOWN,
+        Code.REQUEST_INVALID,
+        Code.SKILL_UNKNOWN,
+        Code.CONSTRAINT_VALIDATION_ERROR,
+        Code.CODEX_INVALID,
+        Code.LOREBOOK_INVALID,
+        Code.PRESET_INVALID,
+        Code.PRESET_LAYER_ORDER,
+        Code.SETTING_INVALID,
+        Code.PROJECT_INVALID,
+        Code.IMPORT_UNREADABLE,
+        Code.IMPORT_UNSAFE,
+        Code.TEXT_INVALID,
+        Code.TREE_INVALID,
+        Code.SAVE_DAMAGED,
+        Code.SAVE_TOO_NEW,
+        Code.SAVE_UNSAFE,
+        Code.SKILL_INVALID,
+        Code.JOB_INVALID,
+        Code.LLM_ATTACHMENT_INVALID,
+        Code.LLM_ADDRESS_REFUSED,
+    ),
+    401: (Code.ACCESS_REQUIRED, Code.ACCESS_LINK_INVALID),
+    403: (Code.INSPECT_FORBIDDEN, Code.NOT_ALLOWED, Code.SCOPE_VIOLATION, Code.ACCESS_ORIGIN_REFUSED),
+    404: (
+        Code.ASSEMBLY_UNKNOWN,
+        Code.DOCUMENT_UNKNOWN,
+        Code.CONSTRAINT_NOT_FOUND,
+        Code.PROJECT_NOT_FOUND,
+        Code.FILE_NOT_FOUND,
+        Code.STORE_NOT_FOUND,
+        Code.JOB_NOT_FOUND,
+        Code.HTTP_NOT_FOUND,
+    ),
+    405: (Code.HTTP_METHOD_UNKNOWN,),
+    409: (
+        Code.DOCUMENT_STALE,
+        Code.BUDGET_CONFLICT,
+        Code.CONSTRAINT_CONFLICT,
+        Code.CONSTRAINT_LIMIT,
+        Code.EXPORT_REFUSED,
+        Code.PROJECT_READ_ONLY,
+        Code.STORE_CONFLICT,
+        Code.STORE_DUPLICATE,
+        Code.JOB_CANCELLED,
+        Code.JOB_RUNNING,
+        Code.JOB_STOPPED,
+        Code.CHAT_THREAD_ELSEWHERE,
+        Code.MODE_CHANGED,
+        Code.HTTP_KEY_REUSED,
+    ),
+    412: (Code.HTTP_VERSION_CONFLICT,),
+    413: (Code.INPUT_TOO_LARGE, Code.IMPORT_TOO_LARGE, Code.HTTP_BODY_TOO_LARGE),
+    415: (Code.HTTP_CONTENT_TYPE,),
+    421: (Code.ACCESS_HOST_REFUSED,),
+    422: (
+        Code.RULES_TOO_LARGE,
+        Code.RECAP_NO_MODEL,
+        Code.CHAT_NOBODY_PRESENT,
+        Code.CHAT_PROJECT_MISSING,
+        Code.MODE_ROLES_INVALID,
+        Code.MODE_UNKNOWN,
+        Code.LLM_NO_KEY,
+        Code.LLM_NOT_INSTALLED,
+        Code.LLM_TOO_LONG,
+    ),
+    429: (Code.BACKPRESSURE,),
+    500: (
+        Code.JOB_ABANDONED,
+        Code.JOB_FAILED,
+        Code.JOB_LEASE_LOST,
+        Code.MODE_FAILED,
+        Code.STORE_DAMAGED,
+        Code.STORE_TOO_NEW,
+        Code.SERVER_FAILED,
+    ),
+    502: (
+        Code.JOB_ANSWER_INVALID,
+        Code.LLM_ANSWER_EMPTY,
+        Code.LLM_ANSWER_INVALID,
+        Code.LLM_FILTERED,
+        Code.LLM_GONE,
+        Code.LLM_OTHER_SPEAKER,
+        Code.LLM_REFUSED,
+    ),
+    503: (
+        Code.LLM_RATE_LIMITED,
+        Code.STORE_BUSY,
+        Code.STORE_CLOSED,
+        Code.STORE_READ_ONLY,
+        Code.STORE_UNREACHABLE,
+    ),
+    504: (Code.JOB_TIMEOUT, Code.LLM_TIMEOUT),
+    507: (Code.STORE_DISK_FULL,),
+}
+STATUSES: Mapping[Code, int] = {code: status for status, codes in _CODES_BY_STATUS.items() for code in codes}
+_CODES_OF_LITESTAR = {
+    404: Code.HTTP_NOT_FOUND,
+    405: Code.HTTP_METHOD_UNKNOWN,
+    413: Code.HTTP_BODY_TOO_LARGE,
+}
+
+
+class Problem(Struct, rename="camel", omit_defaults=True):
+    """A refusal as RFC 9457 has it; `code` is one of ours, and `current` the present version where one was expected."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    current: int | str | UnsetType = UNSET
+    reference: str | UnsetType = UNSET
+
+
+def choose_language(accept: str) -> str:
+    """Return the language of an `Accept-Language` header that Fabula speaks; English where it names none."""
+    known = list_languages()
+    weighed: list[tuple[float, str]] = []
+    for part in accept.split(",")[:20]:
+        name, _, quality = part.strip().partition(";q=")
+        try:
+            weight = float(quality) if quality else 1.0
+        except ValueError:
+            continue
+        weighed.append((-weight, name.split("-")[0].lower()))
+    return next((name for _, name in sorted(weighed, key=lambda one: one[0]) if name in known), ENGLISH)
+
+
+def describe_refusal(error: FabulaError, language: str = ENGLISH) -> Problem:
+    """Describe a refusal with its code, its sentence and, where a version was expected, the present one."""
+    status = STATUSES.get(error.code, 500)
+    current = error.details.get("current")
+    return Problem(
+        type=f"urn:fabula:error:{error.code.value}",
+        title=error.code.value.replace("_", " ").capitalize(),
+        status=status,
+        detail=str(show(error.message, language)),
+        code=error.code.value,
+        current=current if isinstance(current, int | str) else UNSET,
+    )
+
+
+def describe_exception(error: Exception, language: str = ENGLISH) -> Problem:
+    """Describe any exception: a refusal as it is, what Litestar refuses by a code, and all else without its text."""
+    if isinstance(error, FabulaError):
+        return describe_refusal(error, language)
+    if isinstance(error, HTTPException) and error.status_code < 500:
+        return describe_refusal(_translate_exception(error), language)
+    reference = new_id()
+    places = extract_tb(error.__traceback__)
+    place = f"{places[-1].name}:{places[-1].lineno}" if places else "unknown"
+    log.error("request failed: reference=%s exception=%s at=%s", reference, type(error).__name__, place)
+    problem = describe_refusal(
+        FabulaError(
+            Code.SERVER_FAILED,
+            message("Something went wrong in the server. Its log has more under {reference}.", reference=reference),
+        ),
+        language,
+    )
+    return msgspec.structs.replace(problem, reference=reference)
+
+
+def encode_problem(problem: Problem) -> tuple[int, dict[str, str], bytes]:
+    """Return the status, the headers and the body of a problem."""
+    headers = {"content-type": MEDIA_TYPE}
+    if problem.status in (429, 503):
+        headers["retry-after"] = str(RETRY_SECONDS)
+    if problem.status == 401:
+        headers["www-authenticate"] = "Bearer"
+    if problem.status == 412 and isinstance(problem.current, str):
+        headers["etag"] = problem.current
+    return problem.status, headers, msgspec.json.encode(problem)
+
+
+def _translate_exception(error: HTTPException) -> FabulaError:
+    """Return what Litestar refuses as a refusal of ours."""
+    code = _CODES_OF_LITESTAR.get(error.status_code, Code.REQUEST_INVALID)
+    sentences: dict[Code, Any] = {
+        Code.HTTP_NOT_FOUND: message("There is nothing at this address. The list of addresses is at /api."),
+        Code.HTTP_METHOD_UNKNOWN: message("This address has no such method. The list of methods is at /api."),
+        Code.HTTP_BODY_TOO_LARGE: message("The body of the request is too long. Nothing was changed."),
+    }
+    return FabulaError(code, sentences.get(code, message("The request could not be read. Nothing was changed.")))

@@ -1,0 +1,136 @@
+"""Reads what a request says: its project, and its arguments from the query or the body.
+
+A value that cannot be read is refused with the field, and with the nearest right name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec import UNSET, Struct, ValidationError
+
+from fabula.context.request import Principal
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
+from fabula.server.access import Access, refuse_project
+from fabula.server.pages import DEFAULT_LIMIT
+from fabula.server.routes.route import Route
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.schemas.schema import decode, refuse_data
+from fabula.workspace.workspace import Workspace
+
+JSON = "application/json"
+PAGE_FIELDS = ("cursor", "pageSize")
+FILE_FIELD = "fileName"
+_FILE_NAME = re.compile(r"[^/\\\x00-\x1f:]{1,120}\.[A-Za-z0-9]{1,10}")
+
+
+class PageQuery(Struct, rename="camel", frozen=True):
+    """Which page of a list is asked for."""
+
+    cursor: str = ""
+    page_size: int = DEFAULT_LIMIT
+
+
+def open_project(workspace: Workspace, access: Access, name: str) -> ProjectHandle:
+    """Open a project for a caller, who names it by its id unless all of the store is theirs.
+
+    A project that is not there and one that the caller does not belong to are refused in the same words.
+    """
+    if access.everywhere is not None and name not in access.memberships:
+        return workspace.project(name, access.make_principal(name))
+    principal = access.make_principal(name)
+    try:
+        project = workspace.project(name, principal)
+    except FabulaError as error:
+        if error.code is not Code.PROJECT_NOT_FOUND:
+            raise
+        raise refuse_project() from None
+    if project.id != name:  # another project is called as this one, which is gone
+        raise refuse_project()
+    return project
+
+
+def make_store_principal(access: Access) -> Principal:
+    """Return the caller as a principal where no project is named."""
+    return Principal(user=access.user, may_inspect=False)
+
+
+def read_path(route: Route, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Read the parameters of a path behind the project as the first arguments of the verb."""
+    names = route.path_type.__struct_fields__
+    read = _convert({name: str(values[name]) for name in names}, route.path_type)
+    return tuple(getattr(read, name) for name in names)
+
+
+def read_query(route: Route, query: bytes) -> tuple[dict[str, Any], PageQuery]:
+    """Read the arguments in an address, and which page of a list is asked for."""
+    lists = find_list_fields(route.request_type)
+    values: dict[str, Any] = {}
+    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+        if name in lists:
+            values.setdefault(name, []).append(value)
+        elif name in values:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("`{name}` stands in the address twice. Nothing was changed.", name=name),
+            )
+        else:
+            values[name] = value
+    if route.file == "upload":
+        values.pop(FILE_FIELD, None)
+    page_values = {name: values.pop(name) for name in PAGE_FIELDS if name in values and route.answer.item_key}
+    return select_given(_convert(values, route.request_type)), _convert(page_values, PageQuery)
+
+
+def read_file_name(query: bytes) -> str:
+    """Return the name of an uploaded file, which must be a plain name with an ending."""
+    name = dict(parse_qsl(query.decode("latin-1"))).get(FILE_FIELD, "")
+    if not _FILE_NAME.fullmatch(name):
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            message("Name the file with its ending, as in `?fileName=book.md`, and without a folder."),
+        )
+    return name
+
+
+def read_body(route: Route, body: bytes, content_type: str) -> Struct:
+    """Read the JSON of a body; one that is empty has no fields."""
+    if body and content_type.partition(";")[0].strip().lower() != JSON:
+        raise FabulaError(
+            Code.HTTP_CONTENT_TYPE,
+            message("The body must be JSON. Send it with `Content-Type: application/json`. Nothing was changed."),
+        )
+    return decode(body or b"{}", route.request_type, what=message("request"))
+
+
+def select_given(request: Struct) -> dict[str, Any]:
+    """Return the fields of a request that were given or have a default."""
+    values = {name: getattr(request, name) for name in request.__struct_fields__}
+    return {name: value for name, value in values.items() if value is not UNSET}
+
+
+@cache
+def find_list_fields(kind: type[Struct]) -> frozenset[str]:
+    """Return the fields of a type that hold several values, by their names on the wire."""
+    info = msgspec.inspect.type_info(kind)
+    assert isinstance(info, msgspec.inspect.StructType)
+    return frozenset(field.encode_name for field in info.fields if _is_list(field.type))
+
+
+def _is_list(info: msgspec.inspect.Type) -> bool:
+    if isinstance(info, msgspec.inspect.UnionType):
+        return any(map(_is_list, info.types))
+    return isinstance(info, msgspec.inspect.CollectionType | msgspec.inspect.VarTupleType)
+
+
+def _convert(values: Mapping[str, Any], kind: Any) -> Any:
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except ValidationError as error:
+        raise refuse_data(error, kind, what=message("request")) from None

@@ -1,0 +1,169 @@
+"""Routes of the codex: entries, progressions, relations, knowledge, pins and renames (cdx-1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fabula.access.model import Right
+from fabula.codex import Entry
+from fabula.codex.knowledge import KnownFact
+from fabula.server.routes.route import (
+    Answer,
+    Call,
+    Route,
+    make_list,
+    make_optional,
+    make_record,
+    mount,
+)
+from fabula.workspace.rename.offers import RenameOffer
+from fabula.workspace.rename.rename import RenamePlace, UndoneRename
+from fabula.workspace.schemas.codex import (
+    EntryInfo,
+    KnowerInfo,
+    RelationInfo,
+    RenameInfo,
+    RenameOfferInfo,
+    RenamePlaceInfo,
+    StoryPlace,
+    describe_entry,
+    describe_rename,
+)
+from fabula.workspace.schemas.schema import describe
+
+ENTRY = Answer(EntryInfo, lambda entry: describe_entry(entry))
+TEXT = Answer(str)
+_KNOWERS = make_list(Answer(KnowerInfo, lambda one: describe(KnowerInfo, one)), "knower")
+_OFFERS = make_list(Answer(RenameOfferInfo, lambda one, language: describe(RenameOfferInfo, one, language)), "words")
+_PLACES = make_list(Answer(RenamePlaceInfo, lambda one, language: describe(RenamePlaceInfo, one, language)), "label")
+_RENAMED = {"old": "Jory", "new": "Jorin"}
+
+
+def _describe_namesakes(found: Sequence[tuple[str, Entry]]) -> list[dict[str, str]]:
+    return [{"name": name, "entry": entry.id} for name, entry in found]
+
+
+def _describe_undone(undone: UndoneRename) -> dict[str, str | int]:
+    return {"old": undone.old, "new": undone.new, "count": undone.count}
+
+
+def _describe_before(fact: KnownFact | None) -> StoryPlace | None:
+    return describe(StoryPlace, fact.since) if fact is not None and fact.since is not None else None
+
+
+def _rename(call: Call) -> Any:
+    """Rename everywhere, and describe the places that were changed."""
+    codex, given = call.handle.codex, dict(call.arguments)
+    preview = {name: value for name, value in given.items() if name != "allow_duplicate"}
+    places: Sequence[RenamePlace] = codex.preview_rename(**preview)
+    offers: Sequence[RenameOffer] = codex.offer_renames(**preview)
+    return describe_rename(places, codex.rename(**given), offers, call.language)
+
+
+ROUTES = mount(
+    "codex",
+    "/projects/{project}/codex",
+    (
+        Route("GET", "", "list_entries", Right.READ, make_list(ENTRY), {"kind": "character"}),
+        Route("POST", "", "add", Right.EDIT, ENTRY, {"name": "Odile Marsh", "kind": "character"}, creates=True),
+        Route("GET", "/{entry}", "find", Right.READ, ENTRY),
+        Route("PATCH", "/{entry}", "edit", Right.EDIT, ENTRY, {"description": "Keeps the light at Harrow."}),
+        Route("DELETE", "/{entry}", "remove", Right.EDIT, ENTRY),
+        Route("GET", "/{entry}/knowers", "list_knowers", Right.READ, _KNOWERS),
+        Route(
+            "PUT",
+            "/{entry}/knowers/{knower}",
+            "set_knowledge",
+            Right.EDIT,
+            make_record(
+                "SetKnowledge",
+                entry=ENTRY,
+                knower=TEXT,
+                since_before=Answer(StoryPlace | None, _describe_before),
+            ),
+            {"since": "2"},
+        ),
+        Route(
+            "GET",
+            "/{entry}/unaware",
+            "is_unaware",
+            Right.READ,
+            make_record("Unawareness", is_unaware=Answer(bool)),
+        ),
+        Route(
+            "GET",
+            "/{entry}/namesakes",
+            "list_namesakes",
+            Right.READ,
+            make_record("Namesakes", namesakes=Answer(list[dict[str, str]], _describe_namesakes)),
+        ),
+        Route(
+            "POST",
+            "/{entry}/progressions",
+            "add_progression",
+            Right.EDIT,
+            ENTRY,
+            {"text": "Has left the light.", "since": "3"},
+            creates=True,
+        ),
+        Route(
+            "DELETE",
+            "/{entry}/progressions/{number}",
+            "remove_progression",
+            Right.EDIT,
+            ENTRY,
+        ),
+        Route(
+            "PUT",
+            "/{entry}/relations/{other}",
+            "relate",
+            Right.EDIT,
+            make_record(
+                "RelatedEntries",
+                entry=ENTRY,
+                other=ENTRY,
+                relation=Answer(RelationInfo, lambda one: describe(RelationInfo, one)),
+            ),
+            {"kind": "trusts"},
+        ),
+        Route(
+            "DELETE",
+            "/{entry}/relations/{other}",
+            "unrelate",
+            Right.EDIT,
+            make_record("UnrelatedEntries", entry=ENTRY, other=ENTRY),
+        ),
+        Route(
+            "PUT",
+            "/{entry}/pins/{where}",
+            "pin",
+            Right.EDIT,
+            make_record("PinnedEntry", entry=ENTRY, where=Answer(str, lambda place: place.id)),
+            {"mode": "include"},
+        ),
+    ),
+) + mount(
+    "codex",
+    "/projects/{project}/renames",
+    (
+        Route("GET", "/preview", "preview_rename", Right.READ, _PLACES, _RENAMED),
+        Route("GET", "/offers", "offer_renames", Right.READ, _OFFERS, _RENAMED),
+        Route(
+            "GET",
+            "/owner",
+            "find_name_owner",
+            Right.READ,
+            make_record("NameOwner", owner=make_optional(ENTRY)),
+            _RENAMED,
+        ),
+        Route("POST", "", "rename", Right.EDIT, Answer(RenameInfo), _RENAMED, creates=True, call=_rename),
+        Route(
+            "POST",
+            "/undo",
+            "undo_rename",
+            Right.EDIT,
+            make_record("RenameUndone", undone=Answer(dict[str, str | int], _describe_undone)),
+        ),
+    ),
+)

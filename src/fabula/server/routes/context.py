@@ -1,0 +1,98 @@
+"""Routes of prompts: assemble, inspect, explain and search, and the answer that follows from one (ctx-2, ctx-9)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import json, to_builtins
+from msgspec.structs import fields
+
+from fabula.access.model import Right
+from fabula.context.request import Request
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
+from fabula.search.find import FoundPassage
+from fabula.server.routes.route import NOTHING, Answer, Call, Route, make_record, mount
+from fabula.workspace.schemas.context import (
+    AssembledPrompt,
+    AssembleRequest,
+    ExplainRequest,
+    Explanation,
+    InspectedPrompt,
+    describe_explanation,
+    describe_inspection,
+    describe_prompt,
+)
+from fabula.workspace.schemas.search import SearchReport, describe_search
+
+PROMPT = Answer(AssembledPrompt, describe_prompt)
+INSPECTION = Answer(InspectedPrompt, describe_inspection)
+EXAMPLE = {"projectId": "The Lantern Coast", "documentId": "1", "cursorPosition": 40, "skillId": "continue"}
+_FIELDS = frozenset(field.encode_name for field in fields(AssembleRequest))
+
+
+def read_context_request(call: Call) -> Request:
+    """Return the request of a call; one that names another project than the path is refused."""
+    wire: AssembleRequest = call.arguments["request"]
+    if wire.project_id not in (call.handle.id, call.handle.view.project.title):
+        raise FabulaError(
+            Code.SCOPE_VIOLATION,
+            message("`projectId` is not the project of this address. Nothing was changed."),
+        )
+    plain = {name: value for name, value in to_builtins(wire).items() if name in _FIELDS}
+    return call.handle.read_request(json.encode({**plain, "projectId": call.handle.id}))
+
+
+def _explain(call: Call) -> Explanation:
+    name: str = call.arguments["request"].name
+    result = call.handle.inspect(read_context_request(call))
+    return describe_explanation(name, call.handle.explain(result, name), call.language)
+
+
+def _search(call: Call) -> SearchReport:
+    notes: list[str] = []
+    words: str = call.arguments["words"]
+    found: list[FoundPassage] = call.handle.search(**call.arguments, notes=notes)
+    return describe_search(call.handle.view, words, found, notes, call.language)
+
+
+def assemble(call: Call) -> Any:
+    """Assemble the prompt of a call's request."""
+    return call.handle.assemble(read_context_request(call))
+
+
+def inspect(call: Call) -> Any:
+    """Inspect the prompt of a call's request."""
+    return call.handle.inspect(read_context_request(call))
+
+
+ROUTES = mount(
+    "project",
+    "/projects/{project}",
+    (
+        Route("POST", "/assemble", "assemble", Right.ASSEMBLE, PROMPT, EXAMPLE, request=AssembleRequest, call=assemble),
+        Route("POST", "/inspect", "inspect", Right.INSPECT, INSPECTION, EXAMPLE, request=AssembleRequest, call=inspect),
+        Route(
+            "POST",
+            "/explain",
+            "explain",
+            Right.INSPECT,
+            Answer(Explanation),
+            {**EXAMPLE, "name": "Mara"},
+            request=ExplainRequest,
+            call=_explain,
+        ),
+        Route("POST", "/assemblies/{assembly}/answered", "report_answer", Right.ASSEMBLE, NOTHING),
+        Route("GET", "/search", "search", Right.ASSEMBLE, Answer(SearchReport), {"words": "lamp"}, call=_search),
+        Route(
+            "GET",
+            "/skills/{skill}/problems",
+            "describe_skill_problems",
+            Right.READ,
+            make_record(
+                "SkillProblems",
+                problems=Answer(list[str], lambda found, language: [one.render(language) for one in found]),
+            ),
+        ),
+    ),
+)

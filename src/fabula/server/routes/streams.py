@@ -1,0 +1,144 @@
+"""Routes whose answer is a stream of events: writing and talking; and the state of a conversation that is talked in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+from fabula.access.model import Right
+from fabula.server.routes.channels import CHAT_EXAMPLE, find_chat_project
+from fabula.server.routes.context import EXAMPLE, read_context_request
+from fabula.server.routes.conversations import find_names
+from fabula.server.routes.route import Answer, Call, Route, mount
+from fabula.workspace.chat.events import ChatEvent
+from fabula.workspace.schemas.chat import (
+    AnnouncementEvent,
+    ChatEventInfo,
+    ChatRequest,
+    ChatStateInfo,
+    DeltaEvent,
+    EndEvent,
+    FailureEvent,
+    PromptEvent,
+    ReplyEvent,
+    RetryEvent,
+    StartEvent,
+    StoredMessageEvent,
+    describe_chat_state,
+    describe_event,
+)
+from fabula.workspace.schemas.context import AssembleRequest, InspectedPrompt, describe_inspection
+from fabula.workspace.schemas.writing import (
+    WriteRequest,
+    WritingCompleted,
+    WritingDelta,
+    WritingFailed,
+    WritingJudged,
+    WritingRetry,
+    describe_writing,
+)
+from fabula.workspace.writing import WritingEvent
+
+ChatEvents = (
+    StoredMessageEvent
+    | AnnouncementEvent
+    | StartEvent
+    | DeltaEvent
+    | RetryEvent
+    | ReplyEvent
+    | FailureEvent
+    | PromptEvent
+    | EndEvent
+)
+WritingEvents = WritingDelta | WritingJudged | WritingRetry | WritingCompleted | WritingFailed
+
+
+def _describe_event(event: ChatEvent, call: Call) -> ChatEventInfo:
+    return describe_event(event, find_names(call), call.language)
+
+
+def _write(call: Call) -> AsyncGenerator[WritingEvent, None]:
+    wire: WriteRequest = call.arguments["request"]
+    project = call.handle
+    request = read_context_request(call)
+    named = wire.model if wire.model != AssembleRequest(project_id="").model else None
+    choice = project.choose_model(provider=wire.provider, model=named, judge=wire.judge)
+    if wire.again:
+        request = project.runs.request_again(wire.again, request)
+    return project.write(request, choice, variants=wire.variants)
+
+
+def _talk(call: Call) -> AsyncGenerator[ChatEvent, None]:
+    sent: ChatRequest = call.arguments["request"]
+    return call.workspace.chat(sent, principal=call.handle.principal, model=call.model)
+
+
+_STATE = Answer(ChatStateInfo, describe_chat_state)
+_EVENTS = Answer(ChatEvents, _describe_event)
+
+ROUTES = (
+    mount(
+        "project",
+        "/projects/{project}",
+        (
+            Route(
+                "POST",
+                "/write",
+                "write",
+                Right.GENERATE,
+                Answer(WritingEvents, describe_writing),
+                {**EXAMPLE, "variants": 1},
+                request=WriteRequest,
+                call=_write,
+                stream=True,
+            ),
+        ),
+    )
+    + mount(
+        "chat",
+        "/projects/{project}/chats",
+        (
+            Route("POST", "", "start", Right.PLAY, _STATE, {"participants": ["Bo"], "title": "At night"}, creates=True),
+            Route("GET", "/{conversation}", "get", Right.READ, _STATE),
+            Route("PUT", "/{conversation}/mode", "set_mode", Right.EDIT, _STATE, {"mode": "group"}),
+            Route(
+                "GET",
+                "/{conversation}/prompt",
+                "inspect",
+                Right.INSPECT,
+                Answer(InspectedPrompt, lambda prompt, language: describe_inspection(prompt.result, language)),
+                {"participant": "Bo"},
+            ),
+            Route("POST", "/{conversation}/send", "send", Right.PLAY, _EVENTS, {"text": "Good evening."}, stream=True),
+            Route("POST", "/{conversation}/ask", "ask", Right.PLAY, _EVENTS, {"participants": ["Bo"]}, stream=True),
+            Route("POST", "/{conversation}/continue", "continue_reply", Right.PLAY, _EVENTS, stream=True),
+            Route("POST", "/{conversation}/regenerate", "regenerate", Right.PLAY, _EVENTS, stream=True),
+            Route(
+                "POST",
+                "/{conversation}/paste",
+                "paste",
+                Right.PLAY,
+                _EVENTS,
+                {"text": "It is lit.", "participant": "Bo"},
+                stream=True,
+            ),
+        ),
+    )
+    + mount(
+        "workspace",
+        "",
+        (
+            Route(
+                "POST",
+                "/chat/stream",
+                "chat",
+                Right.PLAY,
+                _EVENTS,
+                CHAT_EXAMPLE,
+                request=ChatRequest,
+                call=_talk,
+                find_project=find_chat_project,
+                stream=True,
+            ),
+        ),
+    )
+)

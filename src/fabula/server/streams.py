@@ -1,0 +1,199 @@
+"""Streams of events: server-sent events with ids, kept in the store so that a reader can go on after a break.
+
+The verb that makes the events runs in a task of its own. Whoever started it reads along; a reader who comes back with
+`Last-Event-ID` gets what is missing, from this process or, by the store, from another one. A stream that nobody reads
+for a few seconds is cancelled, and so is one that is asked to stop; what the verb had received by then it has stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
+from fabula.responses.streams import StreamEvent
+from fabula.server.problems import describe_exception
+from fabula.workspace.workspace import Workspace
+
+FLUSH_SECONDS = 0.2  # between two writes of events to the store
+POLL_SECONDS = 0.25  # between two looks at the events of another process
+LINGER_SECONDS = 5.0  # that a stream goes on without a reader
+PING_SECONDS = 15.0
+LOST_POLLS = 240  # looks without anything new after which the writer of another process counts as gone
+
+Encode = Callable[[Any], tuple[str, bytes]]  # an event of a verb as its kind and JSON
+
+
+class LiveStream:
+    """A stream that this process writes, with all its events so far."""
+
+    def __init__(self, project_id: str, stream_id: str) -> None:
+        self.project_id, self.id = project_id, stream_id
+        self.events: list[StreamEvent] = []
+        self.has_ended = False
+        self.readers = 0
+        self._news = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
+
+    def add(self, kind: str, data: bytes) -> None:
+        """Add an event, and wake those who read."""
+        self.events.append(StreamEvent(len(self.events) + 1, kind, data.decode()))
+        self.wake()
+
+    def end(self) -> None:
+        """Say that nothing more follows."""
+        self.has_ended = True
+        self.wake()
+
+    def wake(self) -> None:
+        """Wake those who wait for news."""
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def follow(self, after: int) -> AsyncGenerator[bytes, None]:
+        """Yield the events behind a number as they come, and a comment now and then while there are none."""
+        self.readers += 1
+        try:
+            while True:
+                news = self._news
+                while after < len(self.events):
+                    after += 1
+                    yield encode_event(self.id, self.events[after - 1])
+                if self.has_ended:
+                    return
+                try:
+                    await asyncio.wait_for(news.wait(), PING_SECONDS)
+                except TimeoutError:
+                    yield b": still here\n\n"
+        finally:
+            self.readers -= 1
+
+
+class StreamHub:
+    """The streams that this process writes, by id."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._live: dict[str, LiveStream] = {}
+
+    async def start(
+        self, project_id: str, user: str, events: AsyncGenerator[Any, None], encode: Encode, *, language: str
+    ) -> LiveStream:
+        """Begin a stream with the events of a verb."""
+        log = self._workspace.responses
+        stream_id = await self._workspace.call(log.begin_stream, project_id, user)
+        live = self._live[stream_id] = LiveStream(project_id, stream_id)
+        live.add("stream", msgspec.json.encode({"stream": stream_id}))
+        live.task = asyncio.create_task(self._write(live, events, encode, language))
+        return live
+
+    async def follow(self, project_id: str, user: str, stream_id: str, after: int) -> AsyncGenerator[bytes, None]:
+        """Return the events of a stream behind a number; of another person's stream nothing is said."""
+        record, _ = await self._workspace.call(self._workspace.responses.read_stream, project_id, stream_id)
+        if record.user != user:
+            raise refuse_stream()
+        live = self._live.get(stream_id)
+        return live.follow(after) if live is not None else self._poll(project_id, stream_id, after)
+
+    async def cancel(self, project_id: str, user: str, stream_id: str) -> None:
+        """Stop a stream, of this process at once, of another one soon."""
+        log = self._workspace.responses
+        record, _ = await self._workspace.call(log.read_stream, project_id, stream_id)
+        if record.user != user:
+            raise refuse_stream()
+        await self._workspace.call(log.cancel_stream, project_id, stream_id)
+        live = self._live.get(stream_id)
+        if live is not None and live.task is not None:
+            live.task.cancel()
+            with suppress(asyncio.CancelledError):
+                await live.task
+
+    async def close(self) -> None:
+        """Stop every stream of this process; each says so to its readers."""
+        tasks = [live.task for live in self._live.values() if live.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _write(self, live: LiveStream, events: AsyncGenerator[Any, None], encode: Encode, language: str) -> None:
+        """Take events from a verb until it ends, fails, is stopped or has no readers."""
+        loop = asyncio.get_running_loop()
+        stored, last_flush, unread_since = 0, loop.time(), loop.time()
+        pending: asyncio.Future[Any] | None = None
+        try:
+            while True:
+                pending = pending or asyncio.ensure_future(anext(events))
+                done, _ = await asyncio.wait({pending}, timeout=FLUSH_SECONDS)
+                if done:
+                    event, pending = pending.result(), None
+                    live.add(*await self._workspace.call(encode, event))
+                now = loop.time()
+                if now - last_flush >= FLUSH_SECONDS:
+                    may_go_on, stored, last_flush = await self._flush(live, stored), len(live.events), loop.time()
+                    if not may_go_on:
+                        live.add("stopped", b"{}")
+                        return
+                unread_since = now if live.readers else unread_since
+                if now - unread_since > LINGER_SECONDS:
+                    live.add("stopped", b"{}")
+                    return
+        except StopAsyncIteration:
+            live.add("done", b"{}")
+        except asyncio.CancelledError:
+            live.add("stopped", b"{}")
+        except Exception as error:
+            live.add("problem", msgspec.json.encode(describe_exception(error, language)))
+        finally:
+            if pending is not None and not pending.done():
+                pending.cancel()
+                with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
+                    await pending
+            await events.aclose()
+            live.end()
+            with suppress(FabulaError):  # the store may be closed already; readers of this process have all
+                await self._flush(live, stored, ended=True)
+            self._live.pop(live.id, None)
+
+    async def _flush(self, live: LiveStream, stored: int, *, ended: bool = False) -> bool:
+        new = live.events[stored:]
+        log = self._workspace.responses
+        if not new and not ended:
+            record, _ = await self._workspace.call(log.read_stream, live.project_id, live.id, len(live.events))
+            return record.state == "running"
+        return await self._workspace.call(log.append, live.project_id, live.id, new, ended=ended)
+
+    async def _poll(self, project_id: str, stream_id: str, after: int) -> AsyncGenerator[bytes, None]:
+        """Yield the events of a stream that another process writes."""
+        quiet = 0
+        while quiet < LOST_POLLS:
+            log = self._workspace.responses
+            record, events = await self._workspace.call(log.read_stream, project_id, stream_id, after)
+            for event in events:
+                after = event.number
+                yield encode_event(stream_id, event)
+            if record.state == "ended":
+                return
+            quiet = 0 if events else quiet + 1
+            await asyncio.sleep(POLL_SECONDS)
+        yield b"event: stopped\ndata: {}\n\n"
+
+
+def encode_event(stream_id: str, event: StreamEvent) -> bytes:
+    """Encode an event as it is sent."""
+    return f"id: {stream_id}.{event.number}\nevent: {event.kind}\ndata: {event.data}\n\n".encode()
+
+
+def read_last_event(header: str, stream_id: str) -> int:
+    """Return the number in a `Last-Event-ID`; 0 where it is empty or of another stream."""
+    stream, _, number = header.rpartition(".")
+    return int(number) if stream == stream_id and number.isdecimal() and len(number) < 10 else 0
+
+
+def refuse_stream() -> FabulaError:
+    """Return the refusal of a stream that is not there, or not the caller's."""
+    return FabulaError(Code.STORE_NOT_FOUND, message("There is no such stream, or not any more."))

@@ -1,0 +1,338 @@
+"""Completions: a client's own conversation, answered with the context of the story (ppl-2).
+
+    read the request → find the project, the character and the place → the client's messages become the history →
+    assemble → ask the model → hand on what it says → record the conversation, if the client asks for that
+
+What a client sends as history is the history: nothing that is stored is put in its place. A message is known by the
+hash of the path up to it, so a request continues the one before it wherever the client branches off, and a recorded
+conversation is recorded once. Messages with images, tool calls or results reach the model as the client sent them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fabula.context.options import AssemblyOptions
+from fabula.context.recipes import CHAT
+from fabula.context.recipes.preset import InjectionStrategy, Node, Preset
+from fabula.context.request import Principal, Request
+from fabula.conversation import edits
+from fabula.conversation.model import (
+    MAX_SNAPSHOT_MESSAGES,
+    Conversations,
+    ConversationState,
+    Message,
+    MessageKind,
+    make_history_fragments,
+)
+from fabula.conversation.tables import conversations as conversation_table
+from fabula.conversation.tables import messages as message_table
+from fabula.core.decoding import explain_decode_error
+from fabula.core.errors import Code, FabulaError
+from fabula.core.fragment import Role
+from fabula.core.messages import message
+from fabula.core.view import View
+from fabula.llm.local_model import find_counted_model, load_tokenizer
+from fabula.llm.model import ModelCall
+from fabula.text.offsets import normalise
+from fabula.workspace.grants import has_limits
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.schemas.completions import ClientMessage, CompletionRequest, join_tool_calls, refuse_completion
+from fabula.workspace.verbs import require_store
+from fabula.workspace.writing import Completed, TextDelta, Writer, WritingEvent
+from fabula.workspace.writing_options import ModelChoice, size_request
+
+MODEL_PREFIX = "fabula"
+OPTION_PREFIX = "fabula_"  # of names in the metadata of a request
+_IMAGE_TOKENS = 1100  # of an image of ordinary size
+_ALL_HISTORY = 10**9  # tokens: the window is the only bound
+_NO_TEXT = "…"  # in place of the words of a message that has none
+_CLIENT_MARK = "client"  # among the extras of a message: its original, without images
+
+
+class CompletionOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a client may say about the context of its request; the model's name says the project and the character."""
+
+    project: str = ""
+    character: str = ""
+    document: str = ""
+    recipe: str = ""
+    perspective: str = ""
+    model: str = ""  # that answers, in place of the one in the settings
+    provider: str = ""
+    window: int | None = None
+
+
+class PreparedCompletion(Struct, frozen=True, kw_only=True):
+    """A completion that can be asked for: the project as the prompt sees it, the request, and who answers."""
+
+    project: ProjectHandle
+    request: Request
+    choice: ModelChoice
+    asked: CompletionRequest
+    path: tuple[Message, ...]
+    originals: Mapping[str, Mapping[str, Any]]
+
+
+def read_options(asked: CompletionRequest, headers: Mapping[str, str] | None = None) -> CompletionOptions:
+    """Return the options of a request: of its model's name, its metadata, and the headers, the last of which count.
+
+    A name that begins like an option and is none is refused with the nearest one.
+    """
+    given: dict[str, str] = {}
+    prefix, _, named = asked.model.partition("/")
+    if prefix == MODEL_PREFIX and named:
+        given["project"], _, character = named.partition("/")
+        given["character"] = character
+    for name, value in asked.metadata.items():
+        if name.startswith(OPTION_PREFIX):
+            given[name.removeprefix(OPTION_PREFIX)] = value
+    given.update(headers or {})
+    try:
+        return msgspec.convert({name: value for name, value in given.items() if value}, CompletionOptions, strict=False)
+    except msgspec.ValidationError as error:
+        raise refuse_completion(explain_decode_error(error, CompletionOptions)) from error
+
+
+def prepare_completion(
+    project: ProjectHandle, asked: CompletionRequest, options: CompletionOptions
+) -> PreparedCompletion:
+    """Prepare a completion; an unknown character, document or recipe is refused, and nothing is recorded."""
+    choice = project.choose_model(provider=options.provider or None, model=options.model or None)
+    system, first = _split_system(asked.messages)
+    ident = _make_conversation_id(project.principal.user, options.character, asked.messages[: first + 1])
+    path = _make_path(asked, first, ident)
+    is_input = bool(path) and asked.messages[-1].role == "user" and asked.messages[-1].is_plain
+    view = _with_history(project.view_with(ident), ident, path[:-1] if is_input else path)
+    project = project.with_view(view, _grant(project.principal, ident))
+    request = project.request(
+        document_id=options.document or ("" if has_limits(project.principal) else None),
+        recipe=options.recipe or CHAT.name,
+        perspective=options.perspective or None,
+        conversation_id=ident,
+        speaker_id=options.character,
+        additional_input=path[-1].content if is_input else "",
+        preset=_add_system(project.view.snapshot(Preset), system),
+        window=options.window,
+        reply_tokens=asked.max_tokens,
+    )
+    originals = {
+        f"history:{one.id}": original
+        for one, client, original in zip(path, asked.messages[first:], asked.originals[first:], strict=True)
+        if not client.is_plain
+    }
+    _check_abilities(asked, originals, choice)
+    sized = size_request(request, choice)
+    added = sum(one.image_count for one in asked.messages) * _IMAGE_TOKENS + _count_parameters(asked, sized)
+    return PreparedCompletion(
+        project=project,
+        request=replace(sized, added_tokens=sized.added_tokens + added),
+        choice=choice,
+        asked=asked,
+        path=path,
+        originals=originals,
+    )
+
+
+async def stream_completion(prepared: PreparedCompletion) -> AsyncGenerator[WritingEvent, None]:
+    """Ask the model and yield what it says as it comes; a client that wants it recorded finds it in the store."""
+    from fabula.llm.providers import make_provider
+
+    options = replace(prepared.choice.options, judge=replace(prepared.choice.options.judge, policy="off"))
+    provider = make_provider(prepared.choice.provider)
+    writer = Writer(
+        prepared.project, provider, options=options, run_state="used", adapt_call=lambda call: _adapt(call, prepared)
+    )
+    calls: list[Mapping[str, Any]] = []
+    try:
+        async with aclosing(writer.write(prepared.request)) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    calls += event.tool_calls
+                elif isinstance(event, Completed) and prepared.asked.store:
+                    await asyncio.to_thread(record_completion, prepared, event.text, join_tool_calls(calls))
+                yield event
+    finally:
+        await provider.aclose()
+
+
+def record_completion(prepared: PreparedCompletion, answer: str, tool_calls: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Record the client's messages and the answer, as far as they are not yet; return the conversation's id."""
+    ident, path = prepared.request.conversation_id, prepared.path
+    if answer.strip() or tool_calls:
+        original = {"role": "assistant", "content": answer, "tool_calls": list(tool_calls)}
+        said = ClientMessage(role="assistant", content=answer, tool_calls=list(map(dict, tool_calls)) or None)
+        path = (*path, _make_message(said, original, _hash_message(said, path[-1].id if path else ident)))
+    store, project = require_store(prepared.project), prepared.project
+    with store.write(project=project.id, user=project.principal.user) as tx:
+        if tx.row(conversation_table, id=ident) is None:
+            edits.start_conversation(tx, ident, title=_make_title(path))
+        known = {row.id for row in tx.rows(message_table, message_table.c.conversation_id == ident, only=("id",))}
+        parents = (None, *(one.id for one in path))
+        linked = [replace(one, parent_id=parent) for one, parent in zip(path, parents, strict=False)]
+        new = [one for one in linked if one.id not in known]
+        if new:
+            edits.add_messages(tx, ident, new, as_first=new[0].parent_id is None)
+        else:
+            edits.select_branch(tx, ident, path[-1].id if path else None)
+    return ident
+
+
+def _make_conversation_id(user: str, character: str, beginning: Sequence[ClientMessage]) -> str:
+    """Return the id of a client's conversation: it is one person's, with one character, and begins in one way."""
+    parts = (user, character, *(one.text.strip() for one in beginning))
+    return f"client-{_hash(*parts)[:24]}"
+
+
+def _hash(*parts: str) -> str:
+    return sha256("\x1e".join(parts).encode(errors="replace")).hexdigest()
+
+
+def _grant(principal: Principal, conversation_id: str) -> Principal:
+    """Return a principal who may also ask for the conversation that it brings along."""
+    grants = principal.grants
+    if grants.conversations is None:
+        return principal
+    return replace(principal, grants=replace(grants, conversations=grants.conversations | {conversation_id}))
+
+
+def _split_system(messages: Sequence[ClientMessage]) -> tuple[str, int]:
+    """Return the text of the system messages at the beginning, and how many there are."""
+    others = (index for index, one in enumerate(messages) if one.role not in ("system", "developer"))
+    count = next(others, len(messages))
+    return "\n\n".join(one.text.strip() for one in messages[:count] if one.text.strip()), count
+
+
+def _add_system(preset: Preset | None, system: str) -> Preset | None:
+    """Return the project's preset with the client's system prompt behind the identity, where it is the same always."""
+    if not system:
+        return preset
+    place = InjectionStrategy(anchor_target="user_profile", anchor_position="before")
+    node = Node(id="client", role="system", content=system, injection_strategy=place)
+    own = preset or Preset(nodes=())
+    return replace(own, nodes=(*own.nodes, node))
+
+
+def _make_path(asked: CompletionRequest, first: int, conversation_id: str) -> tuple[Message, ...]:
+    """Make messages of what a client sends behind its system prompt; the id of each is the hash of its path."""
+    path: list[Message] = []
+    ident = conversation_id
+    for client, original in zip(asked.messages[first:], asked.originals[first:], strict=True):
+        ident = _hash_message(client, ident)
+        path.append(_make_message(client, original, ident))
+    return tuple(path)
+
+
+def _hash_message(client: ClientMessage, parent: str) -> str:
+    """Return the id of a message behind another; white space at its edges is no difference, since clients cut it."""
+    return _hash(parent, client.role, client.name or "", client.tool_call_id or "", client.text.strip())[:32]
+
+
+_KINDS: Mapping[str, MessageKind] = {"tool": MessageKind.OBSERVATION, "function": MessageKind.OBSERVATION}
+_ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "assistant": "assistant"}
+
+
+def _make_message(client: ClientMessage, original: Mapping[str, Any], ident: str) -> Message:
+    kind = _KINDS.get(client.role)
+    if kind is None and client.tool_calls:
+        kind = MessageKind.ACTION
+    text = client.text.strip() or _NO_TEXT
+    text = f"{client.name}: {text}" if client.name else text
+    return Message(
+        id=ident,
+        role=_ROLES.get(client.role, "user"),
+        content=normalise(text),
+        kind=kind,
+        final=kind is None,
+        extra={} if client.is_plain else {_CLIENT_MARK: _without_images(original)},
+    )
+
+
+def _without_images(original: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message without the bytes of its images and files, which are not kept."""
+    content = original.get("content")
+    if not isinstance(content, list):
+        return dict(original)
+    texts = ("text", "refusal")
+    kept = [one if isinstance(one, dict) and one.get("type") in texts else {"type": "omitted"} for one in content]
+    return {**original, "content": kept}
+
+
+def _with_history(view: View, ident: str, path: Sequence[Message]) -> View:
+    """Return a view in which a conversation is what the client says it is, with no other bound than the window."""
+    shown = [replace(one, final=True, number=number) for number, one in enumerate(path)][-MAX_SNAPSHOT_MESSAGES:]
+    history = Conversations(view.project.id, {})
+    history.messages = {ident: tuple(shown)}
+    fragments = make_history_fragments(view.project.id, shown)
+    history.fragments = {
+        ident: tuple(
+            one if shown[index].kind is None and not shown[index].extra else replace(one, is_own_message=True)
+            for index, one in enumerate(fragments)
+        )
+    }
+    leaf = shown[-1].id if shown else None
+    history.states = {ident: ConversationState(created_at="", version=1, message_count=len(path), leaf_id=leaf)}
+    options = view.snapshot(AssemblyOptions) or AssemblyOptions()
+    if options.max_history_tokens is None:
+        options = replace(options, max_history_tokens=_ALL_HISTORY)
+    snapshots = {**view.snapshots, Conversations: history, AssemblyOptions: options}
+    return View(view.project, view.timeline, snapshots)
+
+
+def _check_abilities(asked: CompletionRequest, originals: Mapping[str, object], choice: ModelChoice) -> None:
+    """Refuse tools and images where the provider speaks another protocol than the client."""
+    if choice.provider.api_style != "openai" and (originals or "tools" in asked.parameters):
+        raise FabulaError(
+            Code.LLM_REFUSED,
+            message(
+                "{provider} takes no tools and no images from a client. Choose a provider that speaks OpenAI's API. "
+                "Nothing was sent.",
+                provider=choice.provider.name,
+            ),
+        )
+
+
+def _count_parameters(asked: CompletionRequest, request: Request) -> int:
+    """Count the tokens that a server makes of the client's tools and of the schema of the answer."""
+    given = {name: asked.parameters[name] for name in ("tools", "response_format") if name in asked.parameters}
+    if not given:
+        return 0
+    model = find_counted_model(request.model, window=request.window, encoding_name=request.encoding)
+    return load_tokenizer(model).count(msgspec.json.encode(given).decode()) + 32
+
+
+def _adapt(call: ModelCall, prepared: PreparedCompletion) -> ModelCall:
+    """Return a call with the parameters of the client in place of the skill's."""
+    asked = prepared.asked
+    is_openai = prepared.choice.provider.api_style == "openai"
+    schema = None if is_openai else _find_schema(asked.parameters.get("response_format"))
+    return replace(
+        call,
+        temperature=asked.temperature if asked.temperature is not None else call.temperature,
+        top_p=asked.top_p if asked.top_p is not None else call.top_p,
+        stop=asked.stop or call.stop,
+        schema=schema,
+        originals=prepared.originals,
+        parameters=asked.parameters if is_openai else {},
+    )
+
+
+def _find_schema(response_format: Any) -> Mapping[str, Any] | None:
+    """Return the JSON schema that a client gives for the answer; None where it gives none."""
+    for name in ("json_schema", "schema"):
+        response_format = response_format.get(name) if isinstance(response_format, dict) else None
+    return response_format if isinstance(response_format, dict) else None
+
+
+def _make_title(path: Sequence[Message]) -> str:
+    """Return the title of a recorded conversation: how its first message of the user begins."""
+    first = next((one.content for one in path if one.role == "user"), "")
+    return " ".join(first.split())[:60]

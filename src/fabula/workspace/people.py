@@ -1,0 +1,147 @@
+"""What the owner of a store can do about people: let them in, give them roles, and make and revoke keys (ppl-2).
+
+A person has a role in each project they belong to. A player sees through one character. Keys are for programs that
+work for a person; their secret is shown once. Passwords and secrets are kept as hashes, and enter no save.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fabula import access
+from fabula.access import ApiKey, Membership, NewKey, Person, Right, Role
+from fabula.context.request import Grants
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
+from fabula.core.story import Perspective
+from fabula.store.store import LOCAL_USER
+from fabula.text.lookup import find_by_name
+from fabula.workspace.arguments import check_verbs, read_choice
+from fabula.workspace.names import find_character_ids, find_knower, find_view_document
+from fabula.workspace.verbs import require_store
+
+if TYPE_CHECKING:
+    from fabula.workspace.project import ProjectHandle
+    from fabula.workspace.workspace import Workspace
+
+log = logging.getLogger("fabula.security")
+
+
+@check_verbs
+class PeopleVerbs:
+    """The people, roles and keys of a store."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace, self._store = workspace, workspace.store
+
+    def list_all(self) -> list[Person]:
+        """List everybody whom the owner of the store lets in."""
+        with self._store.read(user=LOCAL_USER) as reading:
+            return access.list_people(reading)
+
+    def find(self, person: str) -> Person:
+        """Find somebody by the name of their account, or by their own."""
+        return find_by_name(self.list_all(), person, what=message("account"), names_of=lambda one: (one.name, one.id))
+
+    def add(self, account: str, *, name: str = "", password: str = "") -> Person:
+        """Let somebody in; without a password they come through the reverse proxy, or by keys alone."""
+        with self._store.write(user=LOCAL_USER) as tx:
+            added = access.add_person(tx, account, name=name, password=password)
+        log.info("account added: %s", added.id)
+        return added
+
+    def remove(self, person: str) -> Person:
+        """Let somebody in no more; their keys and sessions end at once."""
+        found = self.find(person)
+        with self._store.write(user=LOCAL_USER) as tx:
+            access.remove_person(tx, found.id)
+        log.info("account removed: %s", found.id)
+        return found
+
+    def set_password(self, person: str, password: str) -> None:
+        """Give somebody another password; who is signed in with the old one is signed out."""
+        found = self.find(person)
+        with self._store.write(user=LOCAL_USER) as tx:
+            access.set_password(tx, found.id, password)
+        log.info("password changed: %s", found.id)
+
+    def set_role(
+        self, person: str, project: str, role: str, *, character: str = "", documents: Sequence[str] = ()
+    ) -> Person:
+        """Give somebody a role in a project. A player needs a character, and may be kept to some chapters."""
+        found, handle = self.find(person), self._workspace.project(project)
+        membership = _make_membership(handle, read_choice(role, Role, "role"), character, documents)
+        with self._store.write(user=LOCAL_USER) as tx:
+            changed = access.set_membership(tx, found.id, handle.id, membership)
+        log.info("role given: %s in %s: %s", found.id, handle.id, membership.role)
+        return changed
+
+    def remove_role(self, person: str, project: str) -> Person:
+        """Take somebody out of a project."""
+        found, handle = self.find(person), self._workspace.project(project)
+        if handle.id not in found.memberships:
+            raise FabulaError(
+                Code.STORE_NOT_FOUND,
+                message("{name} has no role in this project. Nothing was changed.", name=found.name),
+            )
+        with self._store.write(user=LOCAL_USER) as tx:
+            changed = access.set_membership(tx, found.id, handle.id, None)
+        log.info("role taken: %s in %s", found.id, handle.id)
+        return changed
+
+    def list_keys(self, person: str | None = None) -> list[ApiKey]:
+        """List the keys of everybody, or of one person."""
+        owner = None if person is None else self._find_owner(person)
+        with self._store.read(user=LOCAL_USER) as reading:
+            return access.list_keys(reading, owner)
+
+    def create_key(
+        self, label: str, *, person: str = LOCAL_USER, projects: Sequence[str] = (), rights: Sequence[str] = ()
+    ) -> NewKey:
+        """Make the key of a program; by default for the owner of the store, all projects and all rights."""
+        owner = self._find_owner(person)
+        ids = [self._workspace.project(name).id for name in projects]
+        named = [read_choice(one, Right, "right") for one in rights]
+        with self._store.write(user=LOCAL_USER) as tx:
+            made = access.create_key(tx, owner, label, projects=ids or None, rights=named or None)
+        log.info("key made: %s of %s", made.key.id, owner)
+        return made
+
+    def revoke_key(self, key: str) -> ApiKey:
+        """Let a key open nothing any more."""
+        found = find_by_name(self.list_keys(), key, what=message("key"), names_of=lambda one: (one.label,))
+        with self._store.write(user=LOCAL_USER) as tx:
+            revoked = access.revoke_key(tx, found.id)
+        log.info("key revoked: %s of %s", revoked.id, revoked.person)
+        return revoked
+
+    def _find_owner(self, person: str) -> str:
+        return LOCAL_USER if person == LOCAL_USER else self.find(person).id
+
+
+def _make_membership(project: ProjectHandle, role: Role, character: str, documents: Sequence[str]) -> Membership:
+    """Return a role with its grants; a player may look through the character alone, and read only some chapters."""
+    if role is not Role.PLAYER:
+        if character or documents:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("Only a player has a character and chapters of its own. Nothing was changed."),
+            )
+        return Membership(role)
+    view = project.view
+    if not character:
+        return Membership(role)  # which says that a character is missing
+    with require_store(project).read(project=project.id) as reading:
+        own = find_knower(view, reading, character)
+    return Membership(
+        role,
+        Grants(
+            perspectives=frozenset({Perspective.CHARACTER}),
+            characters=frozenset({own, *find_character_ids(view, own)}),
+            documents=frozenset(find_view_document(view, one) for one in documents),
+            conversations=frozenset(),
+            entries=frozenset(),
+        ),
+    )

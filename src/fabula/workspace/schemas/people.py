@@ -1,0 +1,70 @@
+"""Schemas of accounts, roles and keys (ppl-2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fabula.access import ApiKey, NewKey, Person
+from fabula.workspace.schemas.schema import Schema, describe
+
+
+class RoleInfo(Schema):
+    """The role of somebody in a project; a player's characters, by their ids."""
+
+    project: str
+    title: str
+    role: str
+    characters: tuple[str, ...] | None
+
+
+class AccountInfo(Schema):
+    """Somebody whom the owner of the store lets in."""
+
+    id: str
+    name: str
+    has_password: bool
+    created_at: str
+    roles: tuple[RoleInfo, ...]
+
+
+class KeyInfo(Schema):
+    """The key of a program; null where it has all projects, or all rights, of its account."""
+
+    id: str
+    account: str
+    label: str
+    projects: tuple[str, ...] | None
+    rights: tuple[str, ...] | None
+    created_at: str
+    revoked_at: str | None
+
+
+class NewKeyInfo(Schema):
+    """A key that was just made, with its secret, which is never shown again."""
+
+    key: KeyInfo
+    secret: str
+
+
+def describe_account(person: Person, titles: Mapping[str, str]) -> AccountInfo:
+    """Describe an account; `titles` are those of projects, by id."""
+    roles = [
+        RoleInfo(
+            project=project,
+            title=titles.get(project, ""),
+            role=one.role,
+            characters=None if one.grants.characters is None else tuple(sorted(one.grants.characters)),
+        )
+        for project, one in sorted(person.memberships.items(), key=lambda item: titles.get(item[0], ""))
+    ]
+    return describe(AccountInfo, person, roles=roles)
+
+
+def describe_key(key: ApiKey) -> KeyInfo:
+    """Describe a key."""
+    return describe(KeyInfo, key, account=key.person)
+
+
+def describe_new_key(made: NewKey) -> NewKeyInfo:
+    """Describe a key that was just made."""
+    return NewKeyInfo(key=describe_key(made.key), secret=made.secret)

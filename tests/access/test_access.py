@@ -1,0 +1,199 @@
+"""People, roles, keys and sessions of a store."""
+
+from __future__ import annotations
+
+import logging
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from fabula import access
+from fabula.access import Membership, Right, Role
+from fabula.access.edits import MAX_SESSIONS
+from fabula.access.tables import api_keys, people
+from fabula.core.errors import Code, FabulaError
+from fabula.manuscript import projects
+from fabula.server.access import Access
+from fabula.server.accounts import REMEMBERED_SECONDS, Accounts
+from fabula.server.tokens import LocalTokens
+from fabula.store.save.saving import save_project
+from fabula.store.store import LOCAL_USER, Store
+from fabula.workspace.workspace import Workspace
+
+PASSWORD = "correct horse"
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def workspace(store: Store) -> Workspace:
+    """Two projects with a character each, and two people."""
+    projects.create(store, "Coast", project_id="coast")
+    projects.create(store, "Inland", project_id="inland")
+    workspace = Workspace(store)
+    workspace.project("coast").codex.add("Mara", kind="character", entry_id="mara")
+    workspace.people.add("Ann", name="Ann Tarn", password=PASSWORD)
+    workspace.people.add("bob")
+    return workspace
+
+
+def open_accounts(workspace: Workspace, clock: Clock | None = None) -> Accounts:
+    return Accounts(workspace.store, LocalTokens({}), clock=clock or Clock())
+
+
+def refuse(code: Code, action: object) -> FabulaError:
+    assert callable(action)
+    with pytest.raises(FabulaError) as refused:
+        action()
+    assert refused.value.code is code
+    return refused.value
+
+
+def test_somebody_signs_in_with_their_password_and_is_who_they_are(workspace: Workspace) -> None:
+    workspace.people.set_role("ann", "Coast", "editor")
+    accounts = open_accounts(workspace)
+    session = accounts.sign_in(" ANN ", PASSWORD)
+    assert session is not None
+    found = accounts.find_access(session)
+    assert found == Access(user="ann", memberships={"coast": Membership(Role.EDITOR)})
+    assert found.has_right(Right.EDIT, "coast")
+    assert not found.has_right(Right.READ, "inland")
+    accounts.sign_out(session)
+    assert accounts.find_access(session) is None
+
+
+def test_a_wrong_password_and_an_unknown_account_are_refused_alike(
+    workspace: Workspace, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    accounts = open_accounts(workspace)
+    for account, password in (("ann", "wrong one"), ("ann", ""), ("zed", PASSWORD), ("bob", ""), ("bob", PASSWORD)):
+        assert accounts.sign_in(account, password) is None
+    assert "sign-in refused" in caplog.text
+    assert "wrong one" not in caplog.text
+
+
+def test_another_password_signs_everybody_out(workspace: Workspace) -> None:
+    clock = Clock()
+    accounts = open_accounts(workspace, clock)
+    session = accounts.sign_in("ann", PASSWORD)
+    assert session is not None
+    workspace.people.set_password("ann", "battery staple")
+    clock.now += REMEMBERED_SECONDS + 1
+    assert accounts.find_access(session) is None
+    assert accounts.sign_in("ann", PASSWORD) is None
+    assert accounts.sign_in("ann", "battery staple") is not None
+
+
+def test_a_key_opens_what_it_is_for_until_it_is_revoked(workspace: Workspace) -> None:
+    workspace.people.set_role("ann", "Coast", "editor")
+    workspace.people.set_role("ann", "Inland", "reader")
+    made = workspace.people.create_key("my script", person="ann", projects=["Coast"], rights=["read", "assemble"])
+    clock = Clock()
+    accounts = open_accounts(workspace, clock)
+    found = accounts.find_access(made.secret)
+    assert found is not None
+    assert found.user == "ann"
+    assert found.has_right(Right.READ, "coast")
+    assert not found.has_right(Right.EDIT, "coast")
+    assert not found.has_right(Right.READ, "inland")
+    assert [one.label for one in workspace.people.list_keys("ann")] == ["my script"]
+    assert workspace.people.revoke_key("my script").revoked_at is not None
+    clock.now += REMEMBERED_SECONDS + 1
+    assert accounts.find_access(made.secret) is None
+
+
+def test_a_key_of_the_owner_for_one_project_opens_no_other_and_not_the_store(workspace: Workspace) -> None:
+    accounts = open_accounts(workspace)
+    whole = accounts.find_access(workspace.people.create_key("all").secret)
+    part = accounts.find_access(workspace.people.create_key("some", projects=["Coast"]).secret)
+    assert whole is not None
+    assert part is not None
+    assert whole.has_right(Right.STORE)
+    assert part.has_right(Right.MANAGE, "coast")
+    assert not part.has_right(Right.STORE)
+    assert not part.has_right(Right.READ, "inland")
+
+
+@pytest.mark.parametrize("change", ["", "x", "fabula-", "another secret", "another id", "cut", "upper"])
+def test_a_secret_that_is_almost_right_opens_nothing(workspace: Workspace, change: str) -> None:
+    secret = workspace.people.create_key("all").secret
+    other = workspace.people.create_key("other").secret
+    forged = {
+        "": "",
+        "x": "x",
+        "fabula-": "fabula-",
+        "another secret": secret[:28] + other[28:],
+        "another id": other[:28] + secret[28:],
+        "cut": secret[:-1],
+        "upper": secret.upper(),
+    }[change]
+    assert open_accounts(workspace).find_access(forged) is None
+
+
+def test_neither_passwords_nor_secrets_are_stored_or_saved(workspace: Workspace, tmp_path: Path) -> None:
+    secret = workspace.people.create_key("all", projects=["Coast"]).secret
+    with workspace.store.read(user=LOCAL_USER) as reading:
+        rows = str([*reading.rows(people), *reading.rows(api_keys)])
+    assert PASSWORD not in rows
+    assert secret[-20:] not in rows
+    save_project(workspace.store, "coast", tmp_path / "a.fabula", user=LOCAL_USER)
+    with zipfile.ZipFile(tmp_path / "a.fabula") as save:
+        assert not [name for name in save.namelist() if any(one in name for one in ("people", "keys", "sessions"))]
+
+
+def test_a_player_sees_through_one_character(workspace: Workspace) -> None:
+    refuse(Code.REQUEST_INVALID, lambda: workspace.people.set_role("bob", "Coast", "player"))
+    person = workspace.people.set_role("bob", "Coast", "player", character="Mara")
+    grants = person.memberships["coast"].grants
+    assert grants.characters == frozenset({"mara"})
+    assert grants.documents == frozenset()
+    found = open_accounts(workspace).find_person("Bob")
+    assert found is not None
+    assert found.make_principal("coast").grants == grants
+
+
+def test_who_is_removed_is_out_at_once(workspace: Workspace) -> None:
+    workspace.people.set_role("ann", "Coast", "editor")
+    key = workspace.people.create_key("x", person="ann").secret
+    session = open_accounts(workspace).sign_in("ann", PASSWORD)
+    assert session is not None
+    workspace.people.remove("Ann Tarn")
+    fresh = open_accounts(workspace)
+    assert [fresh.find_access(one) for one in (key, session)] == [None, None]
+    assert [one.id for one in workspace.people.list_all()] == ["bob"]
+
+
+def test_a_person_has_a_bounded_number_of_sessions(workspace: Workspace) -> None:
+    with workspace.store.write(user=LOCAL_USER) as tx:
+        secrets = [access.begin_session(tx, "ann") for _ in range(MAX_SESSIONS + 3)]
+        assert sum(access.find_session(tx, one) is not None for one in secrets) == MAX_SESSIONS
+        assert access.find_session(tx, secrets[-1]) == "ann"
+
+
+def test_mistakes_are_refused_and_change_nothing(workspace: Workspace) -> None:
+    verbs = workspace.people
+    before = verbs.list_all()
+    refuse(Code.STORE_DUPLICATE, lambda: verbs.add("ANN"))
+    for name in ("", "owner", "a b", "ä", "x" * 41, "../x"):
+        refuse(Code.REQUEST_INVALID, lambda name=name: verbs.add(name))
+    refuse(Code.REQUEST_INVALID, lambda: verbs.add("carl", password="short"))
+    refuse(Code.REQUEST_INVALID, lambda: verbs.add("carl", password="x" * 201))
+    assert "ann" in refuse(Code.STORE_NOT_FOUND, lambda: verbs.remove("annn")).sentence.lower()
+    assert "editor" in refuse(Code.REQUEST_INVALID, lambda: verbs.set_role("ann", "Coast", "editr")).sentence
+    refuse(Code.PROJECT_NOT_FOUND, lambda: verbs.set_role("ann", "Nowhere", "editor"))
+    refuse(Code.REQUEST_INVALID, lambda: verbs.set_role("ann", "Coast", "editor", character="Mara"))
+    refuse(Code.STORE_NOT_FOUND, lambda: verbs.remove_role("ann", "Coast"))
+    refuse(Code.REQUEST_INVALID, lambda: verbs.create_key(" "))
+    refuse(Code.REQUEST_INVALID, lambda: verbs.create_key("x", rights=["reed"]))
+    refuse(Code.STORE_NOT_FOUND, lambda: verbs.revoke_key("nothing"))
+    assert verbs.list_all() == before
+    assert verbs.list_keys() == []

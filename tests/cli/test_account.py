@@ -1,0 +1,46 @@
+"""`fabula account`, as the owner of a store types it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.test_codex import Room, room
+
+__all__ = ["room"]
+
+
+@pytest.fixture(autouse=True)
+def password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FABULA_PASSWORD", "correct horse")
+
+
+def test_somebody_is_let_in_given_a_role_and_sent_away(room: Room) -> None:
+    assert "nobody yet" in room.run("account", "list")
+    assert "ann may sign in" in room.run("account", "add", "ann", "--name", "Ann Tarn")
+    assert room.run("account", "role", "Ann Tarn", "Coast", "editor") == "ann is editor of it now.\n"
+    assert "editor of Coast" in room.run("account", "list")
+    (found,) = room.read("account", "list")
+    assert (found["id"], found["roles"][0]["role"], found["hasPassword"]) == ("ann", "editor", True)
+    assert room.run("account", "password", "ann") == "ann has another password.\n"
+    assert "no role" in room.run("account", "role", "ann", "Coast", "-")
+    assert room.run("account", "remove", "ann") == "ann is let in no more.\n"
+
+
+def test_the_secret_of_a_key_is_shown_once(room: Room) -> None:
+    shown = room.run("account", "key", "new", "my script", "--project", "Coast", "--right", "read").splitlines()
+    assert shown[-1].startswith("fabula-")
+    listed = room.run("account", "key", "list")
+    assert "my script" in listed
+    assert "Coast" in listed
+    assert shown[-1][-20:] not in listed
+    assert "opens nothing any more" in room.run("account", "key", "revoke", "my script")
+    assert "revoked" in room.run("account", "key", "list")
+
+
+def test_mistakes_are_explained(room: Room) -> None:
+    room.run("account", "add", "ann")
+    assert "STORE_DUPLICATE" in room.run("account", "add", "Ann", code=2)
+    assert "Did you mean" in room.run("account", "remove", "annn", code=2)
+    assert "editor" in room.run("account", "role", "ann", "Coast", "editr", code=2)
+    assert "needs a character" in room.run("account", "role", "ann", "Coast", "player", code=2)
+    assert "read" in room.run("account", "key", "new", "x", "--right", "reed", code=2)

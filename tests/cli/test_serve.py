@@ -1,0 +1,46 @@
+"""`fabula serve` as a process: the link, the token, and an orderly end."""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from fabula.core.errors import FabulaError
+from fabula.server.serving import ServerAddress, serve
+from fabula.workspace.workspace import Workspace
+from tests.cli.processes import start_fabula
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_server_prints_a_link_that_opens_it_and_stops_when_asked(tmp_path: Path, number: signal.Signals) -> None:
+    data = tmp_path / "data"
+    with Workspace.open(data) as workspace:
+        workspace.create_project("A Book")
+    process = start_fabula("serve", "--port", "0", "--no-open", "--store", str(data), folder=tmp_path)
+    assert process.stdout is not None
+    link = re.findall(r"http://\S+", process.stdout.readline())[0]
+    token = process.stdout.readline().split()[-1]
+    base = link.partition("/open/")[0]
+    with httpx2.Client(base_url=base, trust_env=False, timeout=30) as browser:
+        assert browser.get(link).status_code == 303
+        assert [one["title"] for one in browser.get("/api/projects").json()["items"]] == ["A Book"]
+    with httpx2.Client(base_url=base, trust_env=False, timeout=30, headers={"Authorization": f"Bearer {token}"}) as one:
+        assert one.post("/api/projects", json={"title": "Another"}).status_code == 201
+    process.send_signal(number)
+    rest, errors = process.communicate(timeout=60)
+    assert (process.returncode, rest.strip(), errors.strip()) == (0, "Stopped.", "")
+    with Workspace.open(data) as workspace:
+        assert {one.title for one in workspace.projects()} == {"A Book", "Another"}
+
+
+def test_a_port_that_is_taken_is_refused_in_plain_words(tmp_path: Path) -> None:
+    def try_again(address: ServerAddress) -> None:
+        with Workspace.open(tmp_path / "data") as other:
+            serve(other, port=int(address.url.rpartition(":")[2]), on_ready=print)
+
+    with Workspace.open(tmp_path / "data") as workspace, pytest.raises(FabulaError, match="Choose another one"):
+        serve(workspace, port=0, worker=False, on_ready=try_again)

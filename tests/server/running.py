@@ -1,0 +1,60 @@
+"""A real server on the loopback for tests: uvicorn in a thread, on a port of its own, which stops by itself."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import httpx2
+import uvicorn
+
+from fabula.server.access import OWNER_ACCESS, Access
+from fabula.server.app import make_app
+from fabula.server.tokens import LocalTokens
+from fabula.workspace.workspace import Workspace
+from tests.workspace.chat.scripted import ScriptedProvider
+
+OWNER_TOKEN = "owner-token"
+
+
+class RunningServer:
+    """A server that answers, and clients for it."""
+
+    def __init__(self, base_url: str, tokens: LocalTokens) -> None:
+        self.base_url = base_url
+        self.tokens = tokens
+
+    def client(self, token: str | None = OWNER_TOKEN, **headers: str) -> httpx2.Client:
+        """A client with a token, or with none."""
+        own = {"Authorization": f"Bearer {token}"} if token is not None else {}
+        return httpx2.Client(base_url=self.base_url, headers={**own, **headers}, timeout=30, trust_env=False)
+
+
+@contextmanager
+def run_server(
+    workspace: Workspace, people: Mapping[str, Access] | None = None, *, model: ScriptedProvider | None = None
+) -> Iterator[RunningServer]:
+    """Serve a workspace until the block ends; `people` are callers by token, and `model` answers."""
+    tokens = LocalTokens({OWNER_TOKEN: OWNER_ACCESS, **(people or {})})
+    config = uvicorn.Config(
+        make_app(workspace, tokens, model=model or ScriptedProvider()),
+        host="127.0.0.1",
+        port=0,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive(), "the server did not start"
+            time.sleep(0.005)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield RunningServer(f"http://127.0.0.1:{port}", tokens)
+    finally:
+        server.should_exit = True
+        thread.join()

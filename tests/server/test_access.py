@@ -1,0 +1,100 @@
+"""Who gets in: tokens, links that work once, hosts, origins, and the headers of every answer."""
+
+from __future__ import annotations
+
+import httpx2
+import pytest
+
+from fabula.access.model import Membership, Right, Role
+from fabula.server.access import OWNER_ACCESS, Access
+from fabula.server.security import COOKIE
+from fabula.server.tokens import LINK_SECONDS, LocalTokens
+from tests.server.running import OWNER_TOKEN, RunningServer
+
+
+def read_code(answer: httpx2.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["code"]
+
+
+def test_health_needs_no_token_and_everything_else_does(server: RunningServer) -> None:
+    with server.client(None) as nobody:
+        assert nobody.get("/healthz").json()["status"] == "ok"
+        assert nobody.get("/readyz").json() == {"status": "ready"}
+        for path in ("/api", "/api/openapi.json", "/api/projects", "/api/nothing", "/"):
+            assert read_code(nobody.get(path)) == (401, "ACCESS_REQUIRED")
+
+
+@pytest.mark.parametrize("header", ["Bearer wrong", "Bearer", "Basic abc", "owner-token", "Bearer \u00fc"])
+def test_a_wrong_token_is_refused(server: RunningServer, header: str) -> None:
+    with server.client(None) as nobody:
+        sent = {b"Authorization": header.encode("latin-1")}
+        assert read_code(nobody.get("/api/projects", headers=sent)) == (401, "ACCESS_REQUIRED")
+
+
+def test_a_token_in_the_address_is_not_read(server: RunningServer) -> None:
+    with server.client(None) as nobody:
+        for name in ("token", "access_token", "authorization"):
+            assert nobody.get("/api/projects", params={name: OWNER_TOKEN}).status_code == 401
+
+
+def test_a_link_begins_one_session_with_a_cookie_that_scripts_and_other_sites_do_not_get(server: RunningServer) -> None:
+    code = server.tokens.make_code()
+    with server.client(None) as browser:
+        first = browser.get(f"/open/{code}")
+        assert (first.status_code, first.headers["location"]) == (303, "/api")
+        cookie = first.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        assert code not in cookie
+        assert browser.get("/api/projects").status_code == 200
+    with server.client(None) as other:
+        assert read_code(other.get(f"/open/{code}")) == (401, "ACCESS_LINK_INVALID")
+
+
+def test_a_link_is_not_valid_for_ever() -> None:
+    now = [0.0]
+    tokens = LocalTokens({}, clock=lambda: now[0])
+    code = tokens.make_code()
+    now[0] = LINK_SECONDS + 1
+    assert tokens.begin_session(code) is None
+
+
+def test_a_change_with_a_cookie_needs_the_origin_of_the_server(server: RunningServer) -> None:
+    session = server.tokens.begin_session(server.tokens.make_code())
+    with server.client(None, Cookie=f"{COOKIE}={session}") as browser:
+        new = {"title": "Another"}
+        assert read_code(browser.post("/api/projects", json=new)) == (403, "ACCESS_ORIGIN_REFUSED")
+        for origin in ("http://evil.example", "null", "http://127.0.0.1:1", "http://["):
+            sent = browser.post("/api/projects", json=new, headers={"Origin": origin})
+            assert read_code(sent) == (403, "ACCESS_ORIGIN_REFUSED")
+        assert browser.post("/api/projects", json=new, headers={"Origin": server.base_url}).status_code == 201
+
+
+def test_a_page_of_another_site_is_refused_even_with_a_token(server: RunningServer) -> None:
+    with server.client() as client:
+        refused = client.get("/api/projects", headers={"Origin": "http://evil.example"})
+        assert read_code(refused) == (403, "ACCESS_ORIGIN_REFUSED")
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "[", "localhost@evil.example:80"])
+def test_a_host_of_another_name_is_refused(server: RunningServer, host: str) -> None:
+    with server.client() as client:
+        assert read_code(client.get("/api/projects", headers={"Host": host})) == (421, "ACCESS_HOST_REFUSED")
+
+
+def test_every_answer_has_the_security_headers(server: RunningServer) -> None:
+    with server.client() as client, server.client(None) as nobody:
+        for answer in (client.get("/api"), client.get("/nothing"), nobody.get("/api"), nobody.get("/healthz")):
+            assert "default-src 'none'" in answer.headers["content-security-policy"]
+            assert answer.headers["x-content-type-options"] == "nosniff"
+            assert answer.headers["cache-control"] in ("no-store", "private, no-cache")
+
+
+def test_a_role_has_the_rights_of_its_row() -> None:
+    access = Access(user="ann", memberships={"one": Membership(Role.READER)})
+    assert access.has_right(Right.READ, "one")
+    assert not access.has_right(Right.EDIT, "one")
+    assert not access.has_right(Right.READ, "two")
+    assert not access.has_right(Right.STORE)
+    assert not access.make_principal("one").may_inspect
+    assert OWNER_ACCESS.make_principal("any").may_inspect

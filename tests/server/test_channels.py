@@ -1,0 +1,94 @@
+"""Channels with the JSON of the seeds, and chat requests with the statuses of the specification (cht-1)."""
+
+from __future__ import annotations
+
+import httpx2
+import pytest
+
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.workspace import Workspace
+
+
+def test_a_prompt_is_assembled_over_its_channel_with_the_fields_of_the_seed(
+    client: httpx2.Client, story: ProjectHandle
+) -> None:
+    asked = {"projectId": story.id, "documentId": "ch-01", "cursorPosition": 40, "skillId": "continue"}
+    answer = client.post("/api/channels/context:assemble", json={**asked, "additionalInput": "Go on."}).json()
+    assert {"prompt", "tokenCount", "stablePrefixHash", "stablePrefixUnchanged", "layers", "warnings"} <= set(answer)
+    assert set(answer["layers"]) == {"rules", "settings", "retrieved", "immediate"}
+    assert set(answer["layers"]["retrieved"]) == {"tokens", "truncated", "chunks"}
+    inspected = client.post("/api/channels/context:inspect", json=asked).json()
+    assert inspected["fragments"]
+    again = client.post(f"/api/projects/{story.id}/assemblies/{answer['assemblyId']}/answered", json={})
+    assert again.status_code == 204
+
+
+def test_constraints_are_created_listed_changed_and_deleted_over_their_channels(
+    client: httpx2.Client, story: ProjectHandle
+) -> None:
+    project = {"projectId": story.id}
+
+    def call(name: str, **given: object) -> httpx2.Response:
+        return client.post(f"/api/channels/constraints:{name}", json={**project, **given})
+
+    made = call("create", text="Nobody sings on the quay.", kind="world").json()
+    assert made["id"] in [one["id"] for one in call("list").json()["constraints"]]
+    assert call("update", constraintId=made["id"], priority=9).json()["priority"] == 9
+    assert call("delete", constraintId=made["id"]).status_code == 200
+    gone = call("delete", constraintId=made["id"])
+    assert (gone.status_code, gone.json()["code"]) == (404, "CONSTRAINT_NOT_FOUND")
+    assert call("create").json()["code"] == "CONTEXT_REQUEST_INVALID"
+
+
+def test_a_stale_budget_is_refused_over_its_channel(client: httpx2.Client, story: ProjectHandle) -> None:
+    project = {"projectId": story.id}
+    before = client.post("/api/channels/context:budget:get", json=project).json()
+    profile = {**before["profile"], "rules": {"ratio": 0.1, "minimum": 400}}
+    change = {**project, "profile": profile, "expectedVersion": before["version"]}
+    first = client.post("/api/channels/context:budget:update", json=change)
+    assert first.json()["profile"]["rules"] == {"ratio": 0.1, "minimum": 400}
+    second = client.post("/api/channels/context:budget:update", json=change)
+    assert (second.status_code, second.json()["code"]) == (409, "CONTEXT_BUDGET_CONFLICT")
+    wrong = {**project, "profile": {"rules": {"ratio": 2.0, "minimum": 0}}}
+    refused = client.post("/api/channels/context:budget:update", json=wrong)
+    assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_BUDGET_INVALID_RATIO")
+
+
+def test_a_request_for_another_project_than_that_of_the_address_is_refused(
+    client: httpx2.Client, workspace: Workspace, story: ProjectHandle
+) -> None:
+    other = workspace.create_project("Other")
+    refused = client.post(f"/api/projects/{story.id}/assemble", json={"projectId": other.id})
+    assert (refused.status_code, refused.json()["code"]) == (403, "CONTEXT_SCOPE_VIOLATION")
+
+
+def test_a_chat_request_starts_a_thread_and_goes_on_with_it(client: httpx2.Client, story: ProjectHandle) -> None:
+    story.participants.add("Bo", persona="A pilot.")
+    first = client.post("/api/chat", json={"message": "Hello", "mode": "", "thread_slug": "the-lantern-coast"}).json()
+    assert set(first) == {"thread_id", "user_message", "responses"}
+    assert [(one["display_name"], one["content"]) for one in first["responses"]] == [("Bo", "I am Bo.")]
+    more = {"message": "And?", "thread_id": first["thread_id"], "project_id": story.id}
+    assert client.post("/api/chat", json=more).json()["thread_id"] == first["thread_id"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ({"message": " ", "project_id": "OWN"}, 400),
+        ({"message": "Hello", "project_id": "OWN", "thread_id": "nothing"}, 404),
+        ({"message": "Hello", "project_id": "nothing"}, 404),
+        ({"message": "Hello", "thread_slug": "nothing"}, 404),
+        ({"message": "Hello", "project_id": "OTHER", "thread_id": "THREAD"}, 409),
+        ({"message": "Hello"}, 422),
+        ({"message": "Hello", "project_id": "OTHER"}, 422),
+        ({"message": "Hello", "project_id": "OWN", "mode": "nothing"}, 422),
+    ],
+)
+def test_a_chat_request_has_the_statuses_of_the_specification(
+    client: httpx2.Client, workspace: Workspace, story: ProjectHandle, sent: dict[str, str], status: int
+) -> None:
+    story.participants.add("Bo", persona="A pilot.")
+    thread = story.chat.start(["Bo"]).record.id
+    places = {"OWN": story.id, "OTHER": workspace.create_project("Other").id, "THREAD": thread}
+    answer = client.post("/api/chat", json={name: places.get(value, value) for name, value in sent.items()})
+    assert answer.status_code == status, answer.text

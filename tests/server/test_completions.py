@@ -1,0 +1,278 @@
+"""OpenAI's API against a real server on the loopback: the `openai` client, the `llm` tool, LangChain, plain HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from openai import APIStatusError, NotFoundError, OpenAI, UnprocessableEntityError
+
+from fabula.access.model import Membership, Role
+from fabula.context.request import Grants
+from fabula.server.access import Access
+from fabula.workspace.workspace import Workspace
+from tests.llm.server import Exchange, ModelServer, chunk, openai_answer, start_answer
+from tests.server.running import OWNER_TOKEN, RunningServer, run_server
+from tests.workspace.test_completions import TOOLS, harbour, model, say, sent
+
+__all__ = ["harbour", "model"]
+
+
+@pytest.fixture
+def server(harbour: Workspace) -> Iterator[RunningServer]:
+    project = harbour.project("Harbour")
+    ids = {one.name: one.id for one in project.view.snapshots[_codex()].entries}
+    player = Access(
+        user="bob", memberships={project.id: Membership(Role.PLAYER, Grants(characters=frozenset({ids["Bo"]})))}
+    )
+    reader = Access(user="rita", memberships={project.id: Membership(Role.READER)})
+    stranger = Access(user="zed")
+    with run_server(harbour, {"player": player, "reader": reader, "stranger": stranger}) as running:
+        yield running
+
+
+def _codex() -> Any:
+    from fabula.codex import Codex
+
+    return Codex
+
+
+def open_client(server: RunningServer, token: str = OWNER_TOKEN) -> OpenAI:
+    http = httpx2.Client(trust_env=False)
+    return OpenAI(base_url=f"{server.base_url}/v1", api_key=token, max_retries=0, http_client=http)
+
+
+def test_the_openai_client_gets_the_context_of_the_story(server: RunningServer, model: ModelServer) -> None:
+    usage = {"prompt_tokens": 300, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 128}}
+    model.script = openai_answer("The cap", "tain.", usage=usage)
+    with open_client(server) as client:
+        answer = client.chat.completions.create(model="fabula/Harbour", messages=[say("Who is Mara?")])  # type: ignore[list-item]
+    assert answer.choices[0].message.content == "The captain."
+    assert answer.choices[0].finish_reason == "stop"
+    assert answer.usage is not None
+    assert answer.usage.prompt_tokens_details is not None
+    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (300, 5)
+    assert answer.usage.prompt_tokens_details.cached_tokens == 128
+    assert "The captain of the Kestrel." in str(sent(model))
+
+
+def test_the_openai_client_streams(server: RunningServer, model: ModelServer) -> None:
+    model.script = openai_answer("The ", "captain.", usage={"prompt_tokens": 300, "completion_tokens": 5})
+    with open_client(server) as client:
+        chunks = list(
+            client.chat.completions.create(
+                model="fabula/Harbour",
+                messages=[{"role": "user", "content": "Who is Mara?"}],
+                stream=True,
+                stream_options={"include_usage": True},
+            )
+        )
+    assert "".join(one.choices[0].delta.content or "" for one in chunks if one.choices) == "The captain."
+    assert chunks[-1].usage is not None
+    assert chunks[-1].usage.total_tokens == 305
+    assert {one.model for one in chunks} == {"fabula/Harbour"}
+
+
+def test_tools_come_and_go_through_the_openai_client(server: RunningServer, model: ModelServer) -> None:
+    async def script(exchange: Exchange) -> None:
+        await exchange.send_head()
+        event = chunk()
+        piece = {"index": 0, "id": "call_9", "type": "function", "function": {"name": "roll", "arguments": "{}"}}
+        event["choices"][0]["delta"] = {"tool_calls": [piece]}
+        await exchange.send_event(event)
+        await exchange.send_event(chunk(why="tool_calls"))
+        await exchange.send_event("[DONE]")
+
+    model.script = script
+    with open_client(server) as client:
+        answer = client.chat.completions.create(
+            model="fabula/Harbour",
+            messages=[{"role": "user", "content": "Roll."}],
+            tools=TOOLS,  # type: ignore[arg-type]
+        )
+        call = (answer.choices[0].message.tool_calls or [])[0]
+        assert (answer.choices[0].finish_reason, call.id) == ("tool_calls", "call_9")
+        model.script = openai_answer("A six.")
+        said = answer.choices[0].message.to_dict()
+        result = {"role": "tool", "tool_call_id": "call_9", "content": "six"}
+        client.chat.completions.create(
+            model="fabula/Harbour",
+            messages=[{"role": "user", "content": "Roll."}, said, result],  # type: ignore[list-item]
+            tools=TOOLS,  # type: ignore[arg-type]
+        )
+    assert [one["role"] for one in sent(model)][-3:] == ["user", "assistant", "tool"]
+
+
+def test_models_are_the_projects_of_the_caller(server: RunningServer) -> None:
+    with open_client(server) as client:
+        assert [one.id for one in client.models.list()] == ["fabula/Harbour"]
+        assert client.models.retrieve("fabula/Harbour").owned_by == "fabula"
+        with pytest.raises(UnprocessableEntityError) as refused:
+            client.models.retrieve("gpt-4o")
+        assert "fabula/Harbour" in str(refused.value)
+    with open_client(server, "stranger") as client:
+        assert list(client.models.list()) == []
+
+
+def test_langchain_talks_to_a_character(server: RunningServer, model: ModelServer) -> None:
+    from langchain_openai import ChatOpenAI
+    from pydantic import SecretStr
+
+    model.script = openai_answer("Aye", ".")
+    http = httpx2.Client(trust_env=False)
+    chat = ChatOpenAI(
+        model="fabula/Harbour/Mara",
+        base_url=f"{server.base_url}/v1",
+        api_key=SecretStr(OWNER_TOKEN),
+        http_client=http,
+        max_retries=0,
+    )
+    assert chat.invoke([("system", "Be brief."), ("human", "Where is the key?")]).content == "Aye."
+    assert "".join(str(piece.content) for piece in chat.stream("Where is the key?")) == "Aye."
+    assert "under the quay" in str(sent(model))
+
+
+def test_the_llm_tool_asks_a_project(server: RunningServer, model: ModelServer, tmp_path: Path) -> None:
+    model.script = openai_answer("Aye, ", "captain.")
+    config = {
+        "model_id": "story",
+        "model_name": "fabula/Harbour",
+        "api_base": f"{server.base_url}/v1",
+        "api_key_name": "story",
+    }
+    (tmp_path / "extra-openai-models.yaml").write_text(json.dumps([config]))
+    environment = {"LLM_USER_PATH": str(tmp_path), "LLM_LOAD_PLUGINS": "", "PATH": os.environ["PATH"]}
+    command = [sys.executable, "-m", "llm", "-m", "story", "--key", OWNER_TOKEN, "Who is Mara?"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "Aye, captain.", done.stderr
+    assert "The captain of the Kestrel." in str(sent(model))
+
+
+def test_the_request_of_sillytavern_is_answered(server: RunningServer, model: ModelServer) -> None:
+    body = {
+        "messages": [
+            {"role": "system", "content": "Write Mara's next reply in a fictional chat."},
+            {"role": "system", "content": "[Start a new Chat]"},
+            {"role": "assistant", "content": "Ahoy."},
+            {"role": "user", "content": "Hello."},
+        ],
+        "model": "fabula/Harbour/Mara",
+        "temperature": 1,
+        "frequency_penalty": 0,
+        "presence_penalty": 0,
+        "top_p": 1,
+        "max_tokens": 300,
+        "stream": True,
+        "stop": ["\nYou:"],
+        "logit_bias": {},
+        "seed": -1,
+        "n": 1,
+        "top_k": 0,
+        "min_p": 0.05,
+        "reverse_proxy": None,
+    }
+    with server.client() as client, client.stream("POST", "/v1/chat/completions", json=body) as answer:
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        lines = [line for line in answer.iter_lines() if line]
+    assert lines[-1] == "data: [DONE]"
+    assert all(line.startswith("data: ") for line in lines)
+    assert model.exchanges[-1].request["min_p"] == 0.05
+
+
+def test_a_failure_before_any_text_has_its_status_and_openais_form(server: RunningServer, model: ModelServer) -> None:
+    async def script(exchange: Exchange) -> None:
+        await exchange.send_json(400, {"error": {"message": "no"}})
+
+    model.script = script
+    for stream in (False, True):
+        with open_client(server) as client, pytest.raises(APIStatusError) as refused:
+            client.chat.completions.create(
+                model="fabula/Harbour", messages=[{"role": "user", "content": "x"}], stream=stream
+            )
+        assert refused.value.status_code == 502
+        assert refused.value.code == "LLM_REFUSED"
+
+
+def test_a_failure_in_the_middle_of_a_stream_says_so(server: RunningServer, model: ModelServer) -> None:
+    async def script(exchange: Exchange) -> None:
+        await start_answer(exchange, "openai", "The cap")
+
+    model.script = script
+    body = {"model": "fabula/Harbour", "messages": [say("x")], "stream": True}
+    with server.client() as client, client.stream("POST", "/v1/chat/completions", json=body) as answer:
+        lines = [json.loads(line.removeprefix("data: ")) for line in answer.iter_lines() if line]
+    assert lines[1]["choices"][0]["delta"]["content"] == "The cap"
+    assert lines[-1]["error"]["code"] == "LLM_GONE"
+
+
+def test_a_client_that_leaves_stops_the_model(server: RunningServer, model: ModelServer) -> None:
+    async def script(exchange: Exchange) -> None:
+        await start_answer(exchange, "openai", "The cap")
+        import asyncio
+
+        await asyncio.sleep(60)
+
+    model.script = script
+    body = {"model": "fabula/Harbour", "messages": [say("x")], "stream": True}
+    with server.client() as client, client.stream("POST", "/v1/chat/completions", json=body) as answer:
+        next(line for line in answer.iter_lines() if "The cap" in line)
+    assert model.client_left.wait(20)
+
+
+def test_a_player_asks_as_its_own_character_only(server: RunningServer, model: ModelServer, harbour: Workspace) -> None:
+    project = harbour.project("Harbour").id
+    with open_client(server, "player") as client:
+        with pytest.raises(APIStatusError):
+            client.chat.completions.create(model=f"fabula/{project}/Mara", messages=[say("Where is the key?")])  # type: ignore[list-item]
+        client.chat.completions.create(model=f"fabula/{project}/{_bo(harbour)}", messages=[say("The key?")])  # type: ignore[list-item]
+    assert "under the quay" not in str(sent(model))
+    assert len(model.exchanges) == 1
+
+
+def _bo(harbour: Workspace) -> str:
+    return harbour.project("Harbour").codex.find("Bo").id
+
+
+def test_a_reader_may_not_ask_a_model_and_a_stranger_finds_nothing(server: RunningServer, harbour: Workspace) -> None:
+    project = harbour.project("Harbour").id
+    for token, code in (("reader", "CONTEXT_NOT_ALLOWED"), ("stranger", "PROJECT_NOT_FOUND")):
+        with open_client(server, token) as client, pytest.raises(APIStatusError) as refused:
+            client.chat.completions.create(model=f"fabula/{project}", messages=[say("x")])  # type: ignore[list-item]
+        assert refused.value.code == code
+    with open_client(server, "nobody") as client, pytest.raises(APIStatusError) as refused:
+        client.models.list()
+    assert refused.value.status_code == 401
+
+
+def test_embeddings_are_refused_where_nothing_makes_vectors(server: RunningServer) -> None:
+    with open_client(server) as client, pytest.raises(APIStatusError) as refused:
+        client.embeddings.create(model="fabula/Harbour", input="Mara", encoding_format="float")
+    assert refused.value.code == "EMBEDDING_UNAVAILABLE"
+    with open_client(server) as client, pytest.raises(NotFoundError):
+        client.embeddings.create(model="fabula/Nowhere", input="Mara", encoding_format="float")
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"", "CONTEXT_REQUEST_INVALID"),
+        (b"{", "CONTEXT_REQUEST_INVALID"),
+        (b"\xff", "CONTEXT_REQUEST_INVALID"),
+        (b"[" * 20_000, "CONTEXT_REQUEST_INVALID"),
+        (b'{"model": "fabula/Harbour", "messages": "x"}', "CONTEXT_REQUEST_INVALID"),
+        (b'{"model": "gpt-4o", "messages": [{"role": "user", "content": "x"}]}', "CHAT_PROJECT_MISSING"),
+    ],
+)
+def test_bad_bodies_are_refused_in_openais_form(server: RunningServer, body: bytes, code: str) -> None:
+    with server.client() as client:
+        answer = client.post("/v1/chat/completions", content=body, headers={"content-type": "application/json"})
+    assert 400 <= answer.status_code < 500
+    assert answer.json()["error"]["code"] == code

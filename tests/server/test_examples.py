@@ -1,0 +1,88 @@
+"""Every example of the description works: a real server answers it with the type that is described."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import msgspec
+import pytest
+
+from fabula.server.routes import ROUTES, Route
+from fabula.workspace.workspace import Workspace
+from tests.blank import lay
+from tests.server.requests import send
+from tests.server.running import run_server
+from tests.server.stories import prepare
+
+REFUSED = {  # what no story has by itself: a run, an assembly, a recap, something that was just undone or deleted
+    "conversations.take_back": "STORE_NOT_FOUND",
+    "conversations.undo_delete": "STORE_CONFLICT",
+    "codex.undo_rename": "STORE_NOT_FOUND",
+    "participants.export_card": "STORE_NOT_FOUND",
+    "project.report_answer": "CONTINUITY_ASSEMBLY_UNKNOWN",
+    "recaps.edit": "STORE_NOT_FOUND",
+    "recaps.remove": "STORE_NOT_FOUND",
+    "runs.accept": "STORE_NOT_FOUND",
+    "runs.find": "STORE_NOT_FOUND",
+    "runs.read_prompt": "STORE_NOT_FOUND",
+    "runs.reject": "STORE_NOT_FOUND",
+    "workspace.inspect_save": "SAVE_DAMAGED",
+    "workspace.load_save": "SAVE_DAMAGED",
+    "workspace.leave_series_of_project": "PROJECT_INVALID",
+    "workspace.order_books": "PROJECT_INVALID",
+    "workspace.redo": "STORE_NOT_FOUND",
+    "workspace.redo_of_project": "STORE_NOT_FOUND",
+}
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = lay(tmp_path_factory.mktemp("examples") / "data")
+    with Workspace.open(folder) as workspace:
+        prepare(workspace)
+    return folder
+
+
+@contextmanager
+def open_client(prepared: Path, folder: Path) -> Iterator[httpx2.Client]:
+    shutil.copytree(prepared, folder)
+    with Workspace.open(folder) as workspace, run_server(workspace) as running, running.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def shared(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
+    """For routes that change nothing."""
+    with open_client(prepared, tmp_path_factory.mktemp("shared") / "data") as client:
+        yield client
+
+
+@pytest.fixture
+def client(prepared: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[httpx2.Client]:
+    route: Route = request.getfixturevalue("route")
+    if route.method == "GET":
+        yield request.getfixturevalue("shared")
+        return
+    with open_client(prepared, tmp_path / "data") as own:
+        yield own
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda one: f"{one.method}-{one.name}")
+def test_the_example_of_a_route_works(route: Route, client: httpx2.Client) -> None:
+    answer = send(client, route)
+    expected = REFUSED.get(route.name)
+    if expected is not None:
+        assert answer.status_code >= 400
+        assert answer.json()["code"] == expected
+        return
+    assert answer.status_code == route.status, answer.text
+    if route.stream:
+        assert answer.text.rstrip().endswith("event: done\ndata: {}")
+    elif route.file == "download":
+        assert answer.content
+    elif route.answer.kind is not None:
+        msgspec.json.decode(answer.content, type=route.answer.kind)

@@ -1,0 +1,125 @@
+"""The table of routes is complete: every verb has a route or a reason, every route a rule, a schema and an example."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from litestar import Litestar
+
+from fabula.server.app import make_app
+from fabula.server.openapi import choose_path_example, make_document
+from fabula.server.requests import find_list_fields
+from fabula.server.routes import ROUTES, Route
+from fabula.server.routes.route import find_class
+from fabula.server.security import SecurityMiddleware
+from fabula.server.tokens import LocalTokens
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.verbs import LazyVerbs
+from fabula.workspace.workspace import Workspace
+
+SUBJECTS = [name for name, value in vars(ProjectHandle).items() if isinstance(value, LazyVerbs)]
+_PROCESS = "belongs to the process, not to a caller"
+_PARSING = "is what a route does while it reads a request"
+_OTHER = "another route does the same: "
+WITHOUT_ROUTE = {
+    "changes.list_changes": _OTHER + "workspace.list_changes",
+    "changes.redo": _OTHER + "workspace.redo",
+    "changes.undo": _OTHER + "workspace.undo",
+    "chat.add_mode": "takes a Python object",
+    "conversations.subscribe": "takes a Python function; windows follow a stream of events",
+    "lorebooks.name_limits": "takes what `lorebooks.read` returns, for tables of the command line",
+    "project.choose_model": _PARSING,
+    "project.close": _PROCESS,
+    "project.place_cursor": _PARSING,
+    "project.read_request": _PARSING,
+    "project.request": _PARSING,
+    "project.view_with": "returns a view, which no caller may see as a whole",
+    "project.with_view": "takes a view",
+    "project.working_memory": _PARSING,
+    "runs.check_acceptable": "is checked by `write` before it begins",
+    "runs.request_again": "returns a request; the stream of `write` takes the run in its place",
+    "settings.set_text": "parses what a person types at a prompt; JSON has types",
+    "workspace.call": _PROCESS,
+    "workspace.close": _PROCESS,
+    "workspace.copy_project": "takes a view of a folder on this machine",
+    "workspace.flush": _PROCESS,
+    "workspace.project": _PARSING,
+    "workspace.projects": _OTHER + "workspace.describe_projects",
+    "workspace.require_before_change": _PARSING,
+    "workspace.run_jobs": _PROCESS,
+    "workspace.run_short_jobs": _PROCESS,
+    "workspace.settings": _PARSING,
+    "workspace.start_worker": _PROCESS,
+}
+
+
+def list_verbs() -> Iterator[str]:
+    for subject in ("workspace", "project", "settings", *SUBJECTS):
+        for name, _ in inspect.getmembers(find_class(subject), inspect.isfunction):
+            if not name.startswith("_"):
+                yield f"{subject}.{name}"
+
+
+def test_every_verb_has_a_route_or_a_reason_for_having_none() -> None:
+    routed = {route.verb for route in ROUTES}
+    verbs = set(list_verbs())
+    assert len(verbs) > 150
+    assert verbs - routed - set(WITHOUT_ROUTE) == set()
+    assert set(WITHOUT_ROUTE) & routed == set()
+    assert set(WITHOUT_ROUTE) - verbs == set()
+
+
+def test_no_two_routes_have_one_address_or_one_name() -> None:
+    assert [pair for pair, count in Counter((one.method, one.path) for one in ROUTES).items() if count > 1] == []
+    assert [name for name, count in Counter(one.name for one in ROUTES).items() if count > 1] == []
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda one: one.name)
+def test_a_route_has_a_summary_and_an_example_that_its_request_accepts(route: Route) -> None:
+    assert route.summary.endswith((".", "?"))
+    if route.method == "GET":
+        lists = find_list_fields(route.request_type)
+        values = {name: value if name in lists else str(value) for name, value in route.example.items()}
+        msgspec.convert(values, route.request_type, strict=False)
+    else:
+        msgspec.json.decode(msgspec.json.encode(route.example), type=route.request_type)
+    path = {name: choose_path_example(route, name) for name in route.path_type.__struct_fields__}
+    msgspec.convert(path, route.path_type, strict=False)
+
+
+def test_a_request_without_fields_of_its_own_names_its_required_ones_in_the_example() -> None:
+    bare = [
+        route.name
+        for route in ROUTES
+        for field in msgspec.structs.fields(route.request_type)
+        if field.required and field.encode_name not in route.example
+    ]
+    assert bare == []
+
+
+def test_the_description_refers_to_nothing_that_it_does_not_define() -> None:
+    document = msgspec.json.encode(make_document(ROUTES)).decode()
+    components = msgspec.json.decode(document)["components"]
+    for group, name in set(re.findall(r'"#/components/(\w+)/([^"]+)"', document)):
+        assert name in components[group], name
+    operations = [one for path in msgspec.json.decode(document)["paths"].values() for one in path.values()]
+    assert len(operations) == len(ROUTES) + 2  # every stream can be followed and stopped
+    assert all(one["summary"] for one in operations)
+
+
+def test_the_server_has_no_address_beside_the_table_but_those_that_need_no_rule(workspace: Workspace) -> None:
+    app = make_app(workspace, LocalTokens({}))
+    assert isinstance(app, SecurityMiddleware)
+    assert isinstance(app.app, Litestar)
+    served = {(method, route.path) for route in app.app.routes for method in getattr(route, "methods", ())}
+    listed = {(one.method, f"/api{one.path}".replace("}", ":str}")) for one in ROUTES}
+    own_streams = "/api/projects/{project:str}/streams/{stream:str}"  # of the caller alone, in a project of theirs
+    others = {("GET", path) for path in ("/healthz", "/readyz", "/open/{code:str}", "/api", "/api/openapi.json")}
+    others |= {("GET", "/api/style.css"), ("GET", own_streams), ("DELETE", own_streams)}
+    assert {pair for pair in served if pair[0] != "OPTIONS"} - listed == others
+    assert listed <= served

@@ -1,0 +1,144 @@
+"""Streams of events: they can be followed, gone on with after a break, also in another process, and stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import msgspec
+import pytest
+
+from fabula.server.access import Access
+from fabula.server.streams import read_last_event
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.workspace import Workspace
+from tests.server.running import RunningServer, run_server
+from tests.workspace.chat.scripted import ScriptedProvider
+
+Event = tuple[str, str, dict[str, object]]
+
+
+def read_events(answer: httpx2.Response) -> Iterator[Event]:
+    """The events of a stream: id, kind and data."""
+    fields: dict[str, str] = {}
+    for line in answer.iter_lines():
+        if line:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif "event" in fields:
+            yield fields.get("id", ""), fields["event"], msgspec.json.decode(fields["data"])
+            fields = {}
+
+
+@pytest.fixture
+def talk(workspace: Workspace, story: ProjectHandle) -> str:
+    story.participants.add("Bo", persona="A pilot.")
+    return f"/api/projects/{story.id}/chats/{story.chat.start(['Bo']).record.id}"
+
+
+def test_a_turn_is_a_stream_of_events_with_ids(client: httpx2.Client, talk: str) -> None:
+    with client.stream("POST", f"{talk}/send", json={"text": "Hello"}) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        events = list(read_events(answer))
+    kinds = [kind for _, kind, _ in events]
+    assert kinds[0] == "stream"
+    assert kinds[-2:] == ["end", "done"]
+    assert {"message", "start", "delta", "reply"} <= set(kinds)
+    stream = str(events[0][2]["stream"])
+    assert [ident for ident, _, _ in events] == [f"{stream}.{number}" for number in range(1, len(events) + 1)]
+    assert "".join(str(data["text"]) for _, kind, data in events if kind == "delta") == "I am Bo."
+
+
+def test_a_reader_who_comes_back_misses_nothing_also_in_another_process(
+    workspace: Workspace, server: RunningServer, talk: str, tmp_path: Path
+) -> None:
+    with server.client() as client, client.stream("POST", f"{talk}/send", json={"text": "Hello"}) as answer:
+        location = answer.headers["location"]
+        events = list(read_events(answer))
+    with Workspace.open(tmp_path / "data") as other, run_server(other) as elsewhere:
+        for place in (server, elsewhere):
+            with place.client() as client:
+                for seen in (0, 3, len(events)):
+                    headers = {"Last-Event-ID": events[seen - 1][0]} if seen else {}
+                    with client.stream("GET", location, headers=headers) as answer:
+                        assert list(read_events(answer)) == events[seen:]
+
+
+def test_a_running_stream_can_be_followed_and_stopped_by_a_call(
+    workspace: Workspace, story: ProjectHandle, talk: str, tmp_path: Path
+) -> None:
+    endless = ScriptedProvider(lambda *_: "word " * 1_000_000)
+    with (
+        run_server(workspace, model=endless) as server,
+        Workspace.open(tmp_path / "data") as other,
+        run_server(other) as elsewhere,
+        server.client() as writer,
+        elsewhere.client() as reader,
+        writer.stream("POST", f"{talk}/send", json={"text": "Hello"}) as first,
+    ):
+        location = first.headers["location"]
+        with reader.stream("GET", location) as second:
+            deltas = (data for _, kind, data in read_events(second) if kind == "delta")
+            assert [next(deltas)["text"] for _ in range(3)] == ["word "] * 3
+        assert reader.delete(location).status_code == 204
+        assert [kind for _, kind, _ in read_events(first)][-1] == "stopped"
+
+
+def test_a_stream_that_nobody_reads_is_stopped_and_what_was_received_is_kept(
+    workspace: Workspace, story: ProjectHandle, talk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.server.streams.LINGER_SECONDS", 0.1)
+    endless = ScriptedProvider(lambda *_: "word " * 1_000_000)
+    with run_server(workspace, model=endless) as server, server.client() as client:
+        with client.stream("POST", f"{talk}/send", json={"text": "Hello"}) as answer:
+            location = answer.headers["location"]
+            assert next(kind for _, kind, _ in read_events(answer) if kind == "delta")
+        stream = location.rpartition("/")[2]
+        for _ in range(600):
+            record, events = workspace.responses.read_stream(story.id, stream)
+            if record.state == "ended":
+                break
+            time.sleep(0.05)
+    assert [one.kind for one in events][-1] == "stopped"
+    assert "delta" in {one.kind for one in events}
+
+
+def test_the_stream_of_another_person_is_not_found(
+    workspace: Workspace, story: ProjectHandle, server: RunningServer
+) -> None:
+    stream = workspace.responses.begin_stream(story.id, "somebody")
+    with server.client() as client:
+        own = client.get(f"/api/projects/{story.id}/streams/{stream}")
+        none = client.get(f"/api/projects/{story.id}/streams/nothing")
+        assert own.status_code == none.status_code == 404
+        assert client.delete(f"/api/projects/{story.id}/streams/{stream}").status_code == 404
+
+
+def test_the_stream_of_a_foreign_project_is_refused_as_one_that_does_not_exist(
+    workspace: Workspace, story: ProjectHandle
+) -> None:
+    stream = workspace.responses.begin_stream(story.id, "ann")
+    people = {"ann": Access(user="ann")}
+    with run_server(workspace, people) as server, server.client("ann") as ann:
+        foreign, absent = (f"/api/projects/{one}/streams/{stream}" for one in (story.id, "nowhere"))
+        assert ann.get(foreign).status_code == 404
+        assert ann.get(foreign).content == ann.get(absent).content
+        assert ann.delete(foreign).status_code == 404
+
+
+def test_a_refusal_before_the_first_event_is_a_problem_and_one_behind_it_an_event(
+    client: httpx2.Client, story: ProjectHandle, talk: str
+) -> None:
+    assert client.post(f"{talk}/send", json={"txet": "Hello"}).status_code == 400
+    with client.stream("POST", f"/api/projects/{story.id}/chats/nothing/send", json={"text": "Hello"}) as answer:
+        events = list(read_events(answer))
+    assert (events[-1][1], events[-1][2]["code"]) == ("problem", "STORE_NOT_FOUND")
+
+
+@pytest.mark.parametrize(
+    ("header", "number"), [("a.3", 3), ("", 0), ("b.3", 0), ("a.x", 0), ("a.-1", 0), ("a." + "9" * 50, 0), ("a", 0)]
+)
+def test_an_id_that_no_stream_has_begins_anew(header: str, number: int) -> None:
+    assert read_last_event(header, "a") == number

@@ -1,0 +1,178 @@
+"""Versions, keys and pages: nothing is overwritten unseen, nothing is done twice, and no list is cut in silence."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from fabula.core.errors import FabulaError
+from fabula.server.pages import cut_page
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.workspace import Workspace
+from tests.server.running import RunningServer
+
+
+class Item(Struct):
+    """A thing in a list."""
+
+    id: str
+
+
+@pytest.fixture
+def base(story: ProjectHandle) -> str:
+    return f"/api/projects/{story.id}"
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "change"),
+    [
+        ("/codex/mara", "PATCH", {"description": "Changed."}),
+        ("/chapters/1", "PUT", {"text": "Changed."}),
+        ("/constraints/1", "PATCH", {"priority": 9}),
+        ("/identity", "PUT", {"text": "Changed."}),
+        ("/budget", "PUT", {"profile": {"rules": {"ratio": 0.1, "minimum": 1}}}),
+    ],
+)
+def test_a_stale_change_is_refused_with_the_present_version(
+    client: httpx2.Client, base: str, path: str, method: str, change: dict[str, object]
+) -> None:
+    before = client.get(base + path)
+    old = {"If-Match": before.headers["etag"]}
+    assert client.request(method, base + path, json=change, headers=old).status_code == 200
+    after = client.get(base + path)
+    assert after.headers["etag"] != before.headers["etag"]
+    stale = client.request(method, base + path, json=change, headers=old)
+    assert (stale.status_code, stale.json()["code"]) == (412, "HTTP_VERSION_CONFLICT")
+    assert stale.json()["current"] == stale.headers["etag"] == after.headers["etag"]
+    assert client.get(base + path).content == after.content
+    fresh = {"If-Match": f'"other", {after.headers["etag"]}'}
+    assert client.request(method, base + path, json=change, headers=fresh).status_code == 200
+
+
+def test_of_two_who_change_the_same_version_one_is_refused(server: RunningServer, base: str) -> None:
+    with server.client() as client:
+        old = {"If-Match": client.get(f"{base}/codex/mara").headers["etag"]}
+    barrier = threading.Barrier(4)
+
+    def change(number: int) -> int:
+        with server.client() as client:
+            barrier.wait()
+            sent = client.patch(f"{base}/codex/mara", json={"description": f"By {number}."}, headers=old)
+            return sent.status_code
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sorted(threads.map(change, range(4))) == [200, 412, 412, 412]
+
+
+def test_a_version_is_the_same_in_every_language(client: httpx2.Client, base: str) -> None:
+    tags = {
+        client.get(f"{base}/constraints/1", headers={"Accept-Language": one}).headers["etag"] for one in ("en", "zh")
+    }
+    assert len(tags) == 1
+
+
+def test_what_is_unchanged_is_not_sent_again(client: httpx2.Client, base: str) -> None:
+    first = client.get(f"{base}/codex/mara")
+    second = client.get(f"{base}/codex/mara", headers={"If-None-Match": first.headers["etag"]})
+    assert (second.status_code, second.content) == (304, b"")
+
+
+def test_a_version_is_refused_where_there_is_none(client: httpx2.Client, base: str) -> None:
+    refused = client.post(f"{base}/undo", json={}, headers={"If-Match": '"x"'})
+    assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID")
+
+
+def test_a_request_with_a_key_is_done_once(client: httpx2.Client, base: str) -> None:
+    key, new = {"Idempotency-Key": "k-1"}, {"name": "Odile", "kind": "character"}
+    first = client.post(f"{base}/codex", json=new, headers=key)
+    again = client.post(f"{base}/codex", json=new, headers=key)
+    assert first.status_code == again.status_code == 201
+    assert first.content == again.content
+    assert again.headers["idempotency-replayed"] == "true"
+    names = [one["name"] for one in client.get(f"{base}/codex").json()["items"]]
+    assert names.count("Odile") == 1
+
+
+def test_a_key_with_another_body_or_address_is_refused(client: httpx2.Client, base: str) -> None:
+    key = {"Idempotency-Key": "k-2"}
+    client.post(f"{base}/codex", json={"name": "Odile"}, headers=key)
+    for path, body in (("/codex", {"name": "Other"}), ("/chapters", {"title": "Odile"})):
+        refused = client.post(base + path, json=body, headers=key)
+        assert (refused.status_code, refused.json()["code"]) == (409, "HTTP_KEY_REUSED")
+
+
+def test_a_refused_request_gives_its_key_back(client: httpx2.Client, base: str) -> None:
+    key = {"Idempotency-Key": "k-3"}
+    assert client.post(f"{base}/codex", json={"name": ""}, headers=key).status_code == 400
+    assert client.post(f"{base}/codex", json={"name": "Odile"}, headers=key).status_code == 201
+
+
+def test_of_requests_that_are_sent_at_once_with_one_key_one_is_done(server: RunningServer, base: str) -> None:
+    barrier = threading.Barrier(4)
+
+    def create(_: int) -> int:
+        with server.client() as client:
+            barrier.wait()
+            new = {"title": "Twice"}
+            return client.post(f"{base}/chapters", json=new, headers={"Idempotency-Key": "k-4"}).status_code
+
+    with ThreadPoolExecutor(4) as threads:
+        statuses = list(threads.map(create, range(4)))
+    assert set(statuses) <= {201, 409}
+    with server.client() as client:
+        titles = [one["title"] for one in client.get(f"{base}/chapters").json()["items"]]
+    assert titles.count("Twice") == 1
+
+
+def test_the_key_of_one_person_is_not_that_of_another(workspace: Workspace) -> None:
+    responses = workspace.responses
+    assert responses.claim("ann", "k", "one") is None
+    assert responses.claim("bea", "k", "two") is None
+
+
+def test_the_pages_of_a_list_are_the_list(client: httpx2.Client, base: str) -> None:
+    everything = client.get(f"{base}/codex").json()
+    assert everything["next"] is None
+    pages: list[str] = []
+    cursor = None
+    while cursor is not None or not pages:
+        page = client.get(f"{base}/codex", params={"pageSize": 7, **({"cursor": cursor} if cursor else {})}).json()
+        pages += [one["id"] for one in page["items"]]
+        cursor = page["next"]
+    assert pages == [one["id"] for one in everything["items"]]
+
+
+def test_a_cursor_that_no_server_gave_is_refused(client: httpx2.Client, base: str) -> None:
+    for cursor in ("x", "e30", "W10", "////"):
+        refused = client.get(f"{base}/codex", params={"cursor": cursor})
+        assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID")
+
+
+@given(st.lists(st.integers(0, 99), unique=True, max_size=40), st.integers(1, 9), st.data())
+def test_what_is_added_or_removed_meanwhile_neither_repeats_nor_skips_what_stays(
+    numbers: list[int], size: int, data: st.DataObject
+) -> None:
+    items = [Item(str(one)) for one in sorted(numbers)]
+    stays, seen, cursor = {one.id for one in items}, list[str](), None
+    while True:
+        page, cursor = cut_page(items, "id", cursor, size)
+        seen += [one.id for one in page]
+        if cursor is None:
+            break
+        added = Item(f"new-{len(items)}-{len(seen)}")
+        items.insert(data.draw(st.integers(0, len(items))), added)
+    assert [one for one in seen if one in stays] == [str(one) for one in sorted(numbers)]
+    assert len(seen) == len(set(seen))
+
+
+@given(st.text())
+def test_any_text_is_a_cursor_or_a_coded_refusal(text: str) -> None:
+    with suppress(FabulaError):
+        assert cut_page([Item("a")], "id", text, 1)[1] is None
