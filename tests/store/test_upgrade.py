@@ -153,7 +153,8 @@ def test_a_store_of_before_the_workspace_is_upgraded_and_keeps_every_row(before_
     store.close()
     after = _contents(file)
     kept_for_a_while = {"continuity", "prefixes", "assemblies", "request_keys", "streams", "stream_events"}
-    assert after.keys() - before.keys() == {"undo_steps", "user_undo_steps", *kept_for_a_while}
+    access = {"people", "api_keys", "sessions"}
+    assert after.keys() - before.keys() == {"undo_steps", "user_undo_steps", *kept_for_a_while, *access}
     assert _without_settings(after, before) == _without_settings(before, before)
     copies = [copy for copy in list_backups(file) if copy.stem.endswith("before-upgrade")]
     assert [_contents(copy) for copy in copies] == [before], "the copy is what was there before"

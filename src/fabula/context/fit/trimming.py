@@ -95,7 +95,7 @@ def fit(
     window = min(candidates.window_tokens, max(sure - min(history.wanted, history_share), minimum))
     others = settings.tokens + editor_state.tokens + after.tokens + longest.tokens + window
     if history.wanted:
-        # Beyond its share the conversation costs nothing that is needed now: its window steps before. Settings go first.
+        # Beyond its share the conversation costs nothing that is needed now: its window steps before. Settings go.
         needed = sum([piece.tokens for piece in retrieved if piece.fragment.score >= NEEDED])
         room = available - (others - settings.tokens)
         room -= min(needed + headings if needed else 0, budget.shares[Layer.RETRIEVED])
