@@ -26,6 +26,9 @@ def prepare(workspace: Workspace) -> ProjectHandle:
     workspace.settings().set("llm.provider", "clipboard", scope="person")
     workspace.settings().set("runs.keepPrompts", True, scope="person")
     workspace.create_series("The Coast")
+    workspace.people.add("ann", password="a long one")
+    workspace.people.set_role("ann", project.id, "reader")
+    workspace.people.create_key("my script")
     workspace.create_project("The Old Draft")
     workspace.delete_project("The Old Draft")
     return project

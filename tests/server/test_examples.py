@@ -19,11 +19,14 @@ from tests.server.running import run_server
 from tests.server.stories import prepare
 
 REFUSED = {  # what no story has by itself: a run, an assembly, a recap, something that was just undone or deleted
-    "conversations.take_back": "STORE_NOT_FOUND",
+    "chat.take_back": "STORE_NOT_FOUND",
     "conversations.undo_delete": "STORE_CONFLICT",
+    "codex.preview_share": "PROJECT_INVALID",
+    "codex.share": "PROJECT_INVALID",
     "codex.undo_rename": "STORE_NOT_FOUND",
     "participants.export_card": "STORE_NOT_FOUND",
     "project.report_answer": "CONTINUITY_ASSEMBLY_UNKNOWN",
+    "reading.read_recap": "STORE_NOT_FOUND",
     "recaps.edit": "STORE_NOT_FOUND",
     "recaps.remove": "STORE_NOT_FOUND",
     "runs.accept": "STORE_NOT_FOUND",

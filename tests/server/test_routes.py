@@ -35,6 +35,7 @@ WITHOUT_ROUTE = {
     "lorebooks.name_limits": "takes what `lorebooks.read` returns, for tables of the command line",
     "project.choose_model": _PARSING,
     "project.close": _PROCESS,
+    "project.embed": "OpenAI's API has embeddings",
     "project.place_cursor": _PARSING,
     "project.read_request": _PARSING,
     "project.request": _PARSING,
@@ -59,7 +60,7 @@ WITHOUT_ROUTE = {
 
 
 def list_verbs() -> Iterator[str]:
-    for subject in ("workspace", "project", "settings", *SUBJECTS):
+    for subject in ("workspace", "project", "settings", "people", *SUBJECTS):
         for name, _ in inspect.getmembers(find_class(subject), inspect.isfunction):
             if not name.startswith("_"):
                 yield f"{subject}.{name}"
@@ -120,6 +121,8 @@ def test_the_server_has_no_address_beside_the_table_but_those_that_need_no_rule(
     listed = {(one.method, f"/api{one.path}".replace("}", ":str}")) for one in ROUTES}
     own_streams = "/api/projects/{project:str}/streams/{stream:str}"  # of the caller alone, in a project of theirs
     others = {("GET", path) for path in ("/healthz", "/readyz", "/open/{code:str}", "/api", "/api/openapi.json")}
+    others |= {("POST", "/v1/chat/completions"), ("POST", "/v1/embeddings")}  # see `test_completions.py`
+    others |= {("GET", "/v1/models"), ("GET", "/v1/models/{name:path}")}
     others |= {("GET", "/api/style.css"), ("GET", own_streams), ("DELETE", own_streams)}
     assert {pair for pair in served if pair[0] != "OPTIONS"} - listed == others
     assert listed <= served

@@ -48,7 +48,7 @@ DESCRIPTIONS: Mapping[str, Sentence] = {
     "tags": message("Words to sort it by."),
     "known_to": _NAMES,
     "since": message("From where in the story on: {place}", place=_PLACE),
-    "exceptions": message("Phrases in which its name means something else."),
+    "without": message("Phrases in which its name means something else."),
     "case": message("How capitals in its name matter: smart, exact or any."),
     "text": message("The text."),
     "knower": message("A character by any name, or `reader`."),

@@ -60,7 +60,7 @@ _ENTRY_ARGUMENTS = (
     "tags",
     "known_to",
     "since",
-    "exceptions",
+    "without",
     "case",
 )  # without private notes, which are for no model
 _REQUEST_ARGUMENTS = (

@@ -49,6 +49,8 @@ def find_target(route: Route, call: Call) -> Any:
         case "settings":
             project_id = None if call.project is None else call.project.id
             return call.workspace.settings(project_id, principal=make_principal(call))
+        case "people":
+            return call.workspace.people
         case subject:
             return getattr(call.handle, subject)
 

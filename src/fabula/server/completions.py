@@ -66,7 +66,7 @@ class ModelInfo(Struct):
 
 
 class ModelList(Struct):
-    """All models."""
+    """All models that a caller can ask."""
 
     data: Sequence[ModelInfo]
     object: str = "list"

@@ -96,6 +96,7 @@ _CODES_BY_STATUS = {
         Code.MODE_UNKNOWN,
         Code.LLM_NO_KEY,
         Code.LLM_NOT_INSTALLED,
+        Code.MCP_NOT_INSTALLED,
         Code.LLM_TOO_LONG,
     ),
     429: (Code.BACKPRESSURE,),

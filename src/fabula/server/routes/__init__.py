@@ -11,8 +11,10 @@ from fabula.server.routes import (
     lorebooks,
     manuscript,
     memory,
+    people,
     presets,
     projects,
+    reading,
     runs,
     settings,
     streams,
@@ -22,6 +24,7 @@ from fabula.server.routes.route import Route
 ROUTES: tuple[Route, ...] = (
     *projects.ROUTES,
     *manuscript.ROUTES,
+    *reading.ROUTES,
     *codex.ROUTES,
     *constraints.ROUTES,
     *memory.ROUTES,
@@ -35,6 +38,7 @@ ROUTES: tuple[Route, ...] = (
     *channels.ROUTES,
     *streams.ROUTES,
     *files.ROUTES,
+    *people.ROUTES,
 )
 
 __all__ = ["ROUTES", "Route"]

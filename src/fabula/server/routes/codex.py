@@ -21,6 +21,7 @@ from fabula.workspace.rename.offers import RenameOffer
 from fabula.workspace.rename.rename import RenamePlace, UndoneRename
 from fabula.workspace.schemas.codex import (
     EntryInfo,
+    EntrySharesInfo,
     KnowerInfo,
     RelationInfo,
     RenameInfo,
@@ -29,6 +30,7 @@ from fabula.workspace.schemas.codex import (
     StoryPlace,
     describe_entry,
     describe_rename,
+    describe_shares,
 )
 from fabula.workspace.schemas.schema import describe
 
@@ -52,6 +54,11 @@ def _describe_before(fact: KnownFact | None) -> StoryPlace | None:
     return describe(StoryPlace, fact.since) if fact is not None and fact.since is not None else None
 
 
+def _make_shares(*, applied: bool) -> Answer:
+    """Make the answer with the entries that a book shares with its series, or would share."""
+    return Answer(EntrySharesInfo, lambda shares, language: describe_shares(shares, applied, language))
+
+
 def _rename(call: Call) -> Any:
     """Rename everywhere, and describe the places that were changed."""
     codex, given = call.handle.codex, dict(call.arguments)
@@ -61,109 +68,120 @@ def _rename(call: Call) -> Any:
     return describe_rename(places, codex.rename(**given), offers, call.language)
 
 
-ROUTES = mount(
-    "codex",
-    "/projects/{project}/codex",
-    (
-        Route("GET", "", "list_entries", Right.READ, make_list(ENTRY), {"kind": "character"}),
-        Route("POST", "", "add", Right.EDIT, ENTRY, {"name": "Odile Marsh", "kind": "character"}, creates=True),
-        Route("GET", "/{entry}", "find", Right.READ, ENTRY),
-        Route("PATCH", "/{entry}", "edit", Right.EDIT, ENTRY, {"description": "Keeps the light at Harrow."}),
-        Route("DELETE", "/{entry}", "remove", Right.EDIT, ENTRY),
-        Route("GET", "/{entry}/knowers", "list_knowers", Right.READ, _KNOWERS),
-        Route(
-            "PUT",
-            "/{entry}/knowers/{knower}",
-            "set_knowledge",
-            Right.EDIT,
-            make_record(
-                "SetKnowledge",
-                entry=ENTRY,
-                knower=TEXT,
-                since_before=Answer(StoryPlace | None, _describe_before),
+ROUTES = (
+    mount(
+        "codex",
+        "/projects/{project}/codex",
+        (
+            Route("GET", "", "list_entries", Right.READ, make_list(ENTRY), {"kind": "character"}),
+            Route("POST", "", "add", Right.EDIT, ENTRY, {"name": "Odile Marsh", "kind": "character"}, creates=True),
+            Route("GET", "/{entry}", "find", Right.READ, ENTRY),
+            Route("PATCH", "/{entry}", "edit", Right.EDIT, ENTRY, {"description": "Keeps the light at Harrow."}),
+            Route("DELETE", "/{entry}", "remove", Right.EDIT, ENTRY),
+            Route("GET", "/{entry}/knowers", "list_knowers", Right.READ, _KNOWERS),
+            Route(
+                "PUT",
+                "/{entry}/knowers/{knower}",
+                "set_knowledge",
+                Right.EDIT,
+                make_record(
+                    "SetKnowledge",
+                    entry=ENTRY,
+                    knower=TEXT,
+                    since_before=Answer(StoryPlace | None, _describe_before),
+                ),
+                {"since": "2"},
             ),
-            {"since": "2"},
-        ),
-        Route(
-            "GET",
-            "/{entry}/unaware",
-            "is_unaware",
-            Right.READ,
-            make_record("Unawareness", is_unaware=Answer(bool)),
-        ),
-        Route(
-            "GET",
-            "/{entry}/namesakes",
-            "list_namesakes",
-            Right.READ,
-            make_record("Namesakes", namesakes=Answer(list[dict[str, str]], _describe_namesakes)),
-        ),
-        Route(
-            "POST",
-            "/{entry}/progressions",
-            "add_progression",
-            Right.EDIT,
-            ENTRY,
-            {"text": "Has left the light.", "since": "3"},
-            creates=True,
-        ),
-        Route(
-            "DELETE",
-            "/{entry}/progressions/{number}",
-            "remove_progression",
-            Right.EDIT,
-            ENTRY,
-        ),
-        Route(
-            "PUT",
-            "/{entry}/relations/{other}",
-            "relate",
-            Right.EDIT,
-            make_record(
-                "RelatedEntries",
-                entry=ENTRY,
-                other=ENTRY,
-                relation=Answer(RelationInfo, lambda one: describe(RelationInfo, one)),
+            Route(
+                "GET",
+                "/{entry}/unaware",
+                "is_unaware",
+                Right.READ,
+                make_record("Unawareness", is_unaware=Answer(bool)),
             ),
-            {"kind": "trusts"},
+            Route(
+                "GET",
+                "/{entry}/namesakes",
+                "list_namesakes",
+                Right.READ,
+                make_record("Namesakes", namesakes=Answer(list[dict[str, str]], _describe_namesakes)),
+            ),
+            Route(
+                "POST",
+                "/{entry}/progressions",
+                "add_progression",
+                Right.EDIT,
+                ENTRY,
+                {"text": "Has left the light.", "since": "3"},
+                creates=True,
+            ),
+            Route(
+                "DELETE",
+                "/{entry}/progressions/{number}",
+                "remove_progression",
+                Right.EDIT,
+                ENTRY,
+            ),
+            Route(
+                "PUT",
+                "/{entry}/relations/{other}",
+                "relate",
+                Right.EDIT,
+                make_record(
+                    "RelatedEntries",
+                    entry=ENTRY,
+                    other=ENTRY,
+                    relation=Answer(RelationInfo, lambda one: describe(RelationInfo, one)),
+                ),
+                {"kind": "trusts"},
+            ),
+            Route(
+                "DELETE",
+                "/{entry}/relations/{other}",
+                "unrelate",
+                Right.EDIT,
+                make_record("UnrelatedEntries", entry=ENTRY, other=ENTRY),
+            ),
+            Route(
+                "PUT",
+                "/{entry}/pins/{where}",
+                "pin",
+                Right.EDIT,
+                make_record("PinnedEntry", entry=ENTRY, where=Answer(str, lambda place: place.id)),
+                {"mode": "include"},
+            ),
         ),
-        Route(
-            "DELETE",
-            "/{entry}/relations/{other}",
-            "unrelate",
-            Right.EDIT,
-            make_record("UnrelatedEntries", entry=ENTRY, other=ENTRY),
+    )
+    + mount(
+        "codex",
+        "/projects/{project}/shares",
+        (
+            Route("GET", "/preview", "preview_share", Right.READ, _make_shares(applied=False), {"entries": ["Mara"]}),
+            Route("POST", "", "share", Right.EDIT, _make_shares(applied=True), {"entries": ["Mara"]}, creates=True),
         ),
-        Route(
-            "PUT",
-            "/{entry}/pins/{where}",
-            "pin",
-            Right.EDIT,
-            make_record("PinnedEntry", entry=ENTRY, where=Answer(str, lambda place: place.id)),
-            {"mode": "include"},
+    )
+    + mount(
+        "codex",
+        "/projects/{project}/renames",
+        (
+            Route("GET", "/preview", "preview_rename", Right.READ, _PLACES, _RENAMED),
+            Route("GET", "/offers", "offer_renames", Right.READ, _OFFERS, _RENAMED),
+            Route(
+                "GET",
+                "/owner",
+                "find_name_owner",
+                Right.READ,
+                make_record("NameOwner", owner=make_optional(ENTRY)),
+                _RENAMED,
+            ),
+            Route("POST", "", "rename", Right.EDIT, Answer(RenameInfo), _RENAMED, creates=True, call=_rename),
+            Route(
+                "POST",
+                "/undo",
+                "undo_rename",
+                Right.EDIT,
+                make_record("RenameUndone", undone=Answer(dict[str, str | int], _describe_undone)),
+            ),
         ),
-    ),
-) + mount(
-    "codex",
-    "/projects/{project}/renames",
-    (
-        Route("GET", "/preview", "preview_rename", Right.READ, _PLACES, _RENAMED),
-        Route("GET", "/offers", "offer_renames", Right.READ, _OFFERS, _RENAMED),
-        Route(
-            "GET",
-            "/owner",
-            "find_name_owner",
-            Right.READ,
-            make_record("NameOwner", owner=make_optional(ENTRY)),
-            _RENAMED,
-        ),
-        Route("POST", "", "rename", Right.EDIT, Answer(RenameInfo), _RENAMED, creates=True, call=_rename),
-        Route(
-            "POST",
-            "/undo",
-            "undo_rename",
-            Right.EDIT,
-            make_record("RenameUndone", undone=Answer(dict[str, str | int], _describe_undone)),
-        ),
-    ),
+    )
 )

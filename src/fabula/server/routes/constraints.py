@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fabula.access.model import Right
 from fabula.server.routes.route import Answer, Call, Route, make_list, make_record, mount
+from fabula.skills.judge import JudgeFinding
 from fabula.workspace.schemas.constraints import (
     CheckReport,
     ConstraintInfo,
+    FindingInfo,
     StoryCheckReport,
     describe_checked,
+    describe_finding,
     describe_story_check,
     describe_violations,
 )
@@ -20,6 +24,10 @@ CONSTRAINT = Answer(ConstraintInfo, describe_checked)
 
 def _describe_violations(found: Any, call: Call) -> CheckReport:
     return describe_violations(found, call.handle.constraints.count_unchecked(), call.language)
+
+
+def _describe_findings(found: Sequence[JudgeFinding], language: str) -> list[FindingInfo]:
+    return [describe_finding(one, language) for one in found]
 
 
 def _describe_story(found: Any, call: Call) -> StoryCheckReport:
@@ -50,6 +58,14 @@ ROUTES = mount(
             "check_text",
             Right.READ,
             Answer(CheckReport, _describe_violations),
+            {"text": "She sang!"},
+        ),
+        Route(
+            "POST",
+            "/judge",
+            "judge_text",
+            Right.READ,
+            make_record("TextFindings", findings=Answer(tuple[FindingInfo, ...], _describe_findings)),
             {"text": "She sang!"},
         ),
         Route(

@@ -73,7 +73,7 @@ def _describe_conversation_page(found: ConversationPage) -> list[ConversationInf
 
 CONVERSATION = Answer(ConversationInfo, describe_conversation)
 MESSAGE = Answer(MessageInfo, _describe_message)
-_MESSAGES = Answer(tuple[MessageInfo, ...], _describe_removed)
+REMOVED_MESSAGES = Answer(tuple[MessageInfo, ...], _describe_removed)
 PARTICIPANT = Answer(ParticipantInfo, _describe_participant)
 _CARD = Answer(CardInfo, describe_card)
 _TEXT = Answer(ParticipantTextInfo, describe_participant_text)
@@ -172,13 +172,6 @@ ROUTES = (
                 MESSAGE,
                 {"content": "Good evening."},
                 creates=True,
-            ),
-            Route(
-                "POST",
-                "/{conversation}/take-back",
-                "take_back",
-                Right.EDIT,
-                make_record("MessagesTakenBack", messages=_MESSAGES),
             ),
             Route("GET", "/{conversation}/messages/{message}", "get_message", Right.READ, MESSAGE),
             Route(

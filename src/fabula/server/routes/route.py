@@ -22,6 +22,7 @@ from fabula.core.messages import ENGLISH
 from fabula.server.access import Access
 from fabula.workspace.arguments import VerbArgument, list_arguments
 from fabula.workspace.chat.replies import ChatModel
+from fabula.workspace.people import PeopleVerbs
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.settings import SettingVerbs
 from fabula.workspace.workspace import Workspace
@@ -199,6 +200,8 @@ def find_class(subject: str) -> type:
         return ProjectHandle
     if subject == "settings":
         return SettingVerbs
+    if subject == "people":
+        return PeopleVerbs
     kind: type = getattr(ProjectHandle, subject)
     return kind
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator
 from fabula.access.model import Right
 from fabula.server.routes.channels import CHAT_EXAMPLE, find_chat_project
 from fabula.server.routes.context import EXAMPLE, read_context_request
-from fabula.server.routes.conversations import find_names
-from fabula.server.routes.route import Answer, Call, Route, mount
+from fabula.server.routes.conversations import REMOVED_MESSAGES, find_names
+from fabula.server.routes.route import Answer, Call, Route, make_record, mount
 from fabula.workspace.chat.events import ChatEvent
 from fabula.workspace.schemas.chat import (
     AnnouncementEvent,
@@ -99,6 +99,13 @@ ROUTES = (
         (
             Route("POST", "", "start", Right.PLAY, _STATE, {"participants": ["Bo"], "title": "At night"}, creates=True),
             Route("GET", "/{conversation}", "get", Right.READ, _STATE),
+            Route(
+                "POST",
+                "/{conversation}/take-back",
+                "take_back",
+                Right.EDIT,
+                make_record("MessagesTakenBack", messages=REMOVED_MESSAGES),
+            ),
             Route("PUT", "/{conversation}/mode", "set_mode", Right.EDIT, _STATE, {"mode": "group"}),
             Route(
                 "GET",

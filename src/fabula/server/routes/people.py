@@ -1,0 +1,70 @@
+"""Routes of accounts, roles and keys, for the owner of the store (ppl-2)."""
+
+from __future__ import annotations
+
+from fabula.access.model import ApiKey, NewKey, Person, Right
+from fabula.server.routes.route import NOTHING, Answer, Call, Route, make_list, mount
+from fabula.workspace.schemas.people import (
+    AccountInfo,
+    KeyInfo,
+    NewKeyInfo,
+    describe_account,
+    describe_key,
+    describe_new_key,
+)
+
+
+def _describe_account(person: Person, call: Call) -> AccountInfo:
+    return describe_account(person, {one.id: one.title for one in call.workspace.projects()})
+
+
+def _describe_key(key: ApiKey) -> KeyInfo:
+    return describe_key(key)
+
+
+def _describe_new_key(made: NewKey) -> NewKeyInfo:
+    return describe_new_key(made)
+
+
+_ACCOUNT = Answer(AccountInfo, _describe_account)
+_KEY = Answer(KeyInfo, _describe_key)
+
+ROUTES = mount(
+    "people",
+    "",
+    (
+        Route("GET", "/accounts", "list_all", Right.STORE, make_list(_ACCOUNT)),
+        Route(
+            "POST",
+            "/accounts",
+            "add",
+            Right.STORE,
+            _ACCOUNT,
+            {"account": "bea", "name": "Bea Marsh", "password": "a long one"},
+            creates=True,
+        ),
+        Route("GET", "/accounts/{person}", "find", Right.STORE, _ACCOUNT),
+        Route("DELETE", "/accounts/{person}", "remove", Right.STORE, _ACCOUNT),
+        Route("PUT", "/accounts/{person}/password", "set_password", Right.STORE, NOTHING, {"password": "a longer one"}),
+        Route(
+            "PUT",
+            "/accounts/{person}/roles/{place}",
+            "set_role",
+            Right.STORE,
+            _ACCOUNT,
+            {"role": "editor"},
+        ),
+        Route("DELETE", "/accounts/{person}/roles/{place}", "remove_role", Right.STORE, _ACCOUNT),
+        Route("GET", "/keys", "list_keys", Right.STORE, make_list(_KEY)),
+        Route(
+            "POST",
+            "/keys",
+            "create_key",
+            Right.STORE,
+            Answer(NewKeyInfo, _describe_new_key),
+            {"label": "my script", "rights": ["read"]},
+            creates=True,
+        ),
+        Route("DELETE", "/keys/{key}", "revoke_key", Right.STORE, _KEY),
+    ),
+)
