@@ -7,7 +7,7 @@ from typing import Any
 
 from fabula.access.model import Right
 from fabula.server.routes.route import Answer, Call, Route, make_list, make_record, mount
-from fabula.skills.judge import JudgeFinding
+from fabula.skills.model import JudgeFinding
 from fabula.workspace.schemas.constraints import (
     CheckReport,
     ConstraintInfo,
