@@ -36,6 +36,8 @@ from fabula.lorebook.activation import activate
 from fabula.lorebook.model import LorebookSettings, ScanMessage
 from fabula.lorebook.parsing import parse_book
 from fabula.search.dates import find_date_references
+from fabula.search.index.index import SearchIndex
+from fabula.search.index.passages import DocumentText, cut_into_passages
 from fabula.skills.template import render_template, validate_template
 from fabula.text.diff import find_edits
 from fabula.text.extraction import propose_entries
@@ -81,6 +83,10 @@ def _read_rule(beginning: str, repeated: str, size: int) -> None:
 
 def _check(rule: str, text: str) -> None:
     check_text(text, [Constraint(id="c", text=rule)], "en")
+
+
+def _index(text: str) -> None:
+    SearchIndex([cut_into_passages(DocumentText("d", "", text))])
 
 
 def _extract(text: str, language: str = "en") -> None:
@@ -140,6 +146,13 @@ SCANNERS: dict[str, Callable[[int], object]] = {
     ),
     "diff: nothing in common": lambda n: find_edits("a b " * n, "c d " * n),
     "diff: repeated words": lambda n: find_edits("a b " * n, "b a " * n),
+    "diff: new text in one line": lambda n: find_edits("", "王" * n),
+    "diff: another line": lambda n: find_edits("王甲" * n, "乙" * n),
+    "search: one Chinese line": lambda n: _index("王小明走进了港口的雾里看见灯塔" * (n // 15)),
+    "search: one line of many characters": lambda n: _index("".join(map(_spell_chinese, range(n // 3)))),
+    "search: emoji": lambda n: _index("🏮" * n),
+    "search: full stops": lambda n: _index("他说。" * (n // 3)),
+    "search: blanks": lambda n: _index("王" + " " * n + "王"),
     "sentences: full stops": lambda n: find_sentence_starts("." * n),
     "sentences: quotes": lambda n: find_sentence_starts('"a. ' * n),
     "summary: sentences": lambda n: extract_summary("Mara went home. " * n),
