@@ -16,9 +16,10 @@ from fabula.core.regular_files import open_regular_file
 from fabula.formats import bounded_import
 from fabula.formats.bounded_import import read_bounded
 from fabula.formats.lore.files import read_lorebook
-from fabula.formats.manuscripts import heading_tree, model, plain_text, prose
+from fabula.formats.manuscripts import docx, heading_tree, model, plain_text, prose
 from fabula.formats.manuscripts.files import read_manuscript
 from fabula.formats.manuscripts.prose import TextRun, make_block, render_markdown
+from fabula.formats.safe import xml_reader
 
 REFUSED = {
     "docx entities": Code.IMPORT_UNSAFE,
@@ -131,3 +132,27 @@ def test_a_book_of_too_many_chapters_is_refused_before_they_are_made(
 def test_a_line_that_is_no_number_is_not_looked_at_with_its_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain_text, "_is_blank", None)
     assert plain_text.find_headings("II\n\n" * 1_000) == []
+
+
+@pytest.mark.parametrize("name", ["epub line breaks", "epub closing tags", "docx tabs"])
+def test_more_tags_than_any_manuscript_has_are_refused_in_all_pages_together(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(xml_reader, "_MAX_TAGS", 5_000)
+    ending, make = CASES[name]
+    path = tmp_path / f"book{ending}"
+    path.write_bytes(make(1))
+    assert read_hostile(path) == Code.IMPORT_TOO_LARGE
+
+
+def test_more_headings_or_styles_than_any_manuscript_has_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model, "MAX_SECTIONS", 50)
+    monkeypatch.setattr(heading_tree, "render_markdown", None)
+    monkeypatch.setattr(docx, "_MAX_STYLES", 50)
+    for name in ("epub headings", "docx styles"):
+        ending, make = CASES[name]
+        path = tmp_path / f"book{ending}"
+        path.write_bytes(make(1))
+        assert read_hostile(path) == Code.IMPORT_TOO_LARGE

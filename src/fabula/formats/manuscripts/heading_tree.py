@@ -67,6 +67,7 @@ def join_sections(parts: Iterable[Section | Block]) -> list[Section]:
     for part in parts:
         if isinstance(part, Section):
             groups.append((part, []))
+            check_section_count(len(groups))
         else:
             groups[-1][1].append(part)
     return [replace(heading, text=render_markdown(blocks)) for heading, blocks in groups]
