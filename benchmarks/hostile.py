@@ -78,6 +78,11 @@ def _italics(count: int) -> str:
     return f"<w:p>{pair * (count // 2)}</w:p>"
 
 
+def _styles(count: int) -> str:
+    rows = (f'<w:style w:styleId="s{n}"><w:basedOn w:val="s{n - 1}"/></w:style>' for n in range(count))
+    return f'<w:styles xmlns:w="http://w">{"".join(rows)}</w:styles>'
+
+
 def _entities(levels: int) -> str:
     lines = [f'<!ENTITY e{n} "{f"&e{n - 1};" * 10 if n else "boom"}">' for n in range(levels)]
     return f"<!DOCTYPE w [{''.join(lines)}]>" + _WORD.format(f"<w:p><w:r><w:t>&e{levels - 1};</w:t></w:r></w:p>")
@@ -102,11 +107,27 @@ CASES: dict[
     "epub depth": (".epub", lambda n: make_epub("<html><body>" + "<div>" * (n * 5_000) + "x</body></html>")),
     "epub open tags": (".epub", lambda n: make_epub("<html><body>" + "<a href='" * (n * 5_000) + "</body></html>")),
     "epub bomb": (".epub", lambda n: make_epub("<html><body><p>" + "x" * (n * 600_000) + "</p></body></html>")),
+    "epub headings": (".epub", lambda n: make_epub(f"<html><body>{'<h1>a</h1><p>b</p>' * (n * 2_400)}</body></html>")),
+    "epub line breaks": (".epub", lambda n: make_epub(f"<html><body><p>{'a<br/>' * (n * 15_000)}</p></body></html>")),
+    "epub closing tags": (
+        ".epub",
+        lambda n: make_epub(f"<html><body>{'<b>' * 40}{'</i>' * (n * 15_000)}</body></html>"),
+    ),
+    "docx tabs": (".docx", lambda n: make_docx(f"<w:p><w:r>{'<w:tab/><w:br/>' * (n * 6_000)}</w:r></w:p>")),
+    "docx styles": (
+        ".docx",
+        lambda n: make_docx("<w:p><w:r><w:t>a</w:t></w:r></w:p>", **{"word/styles.xml": _styles(n * 500)}),
+    ),
     "rtf groups": (".rtf", lambda n: b"{\\rtf1 " + b"{" * (n * 9) + b"x" + b"}" * (n * 9) + b"}"),
     "rtf styles": (".rtf", lambda n: b"{\\rtf1 " + b"\\i a\\i0 b" * (n * 5_000) + b"}"),
     "text line": (".txt", lambda n: b"word " * (n * 10_000)),
     "text lines": (".txt", lambda n: b"x\n" * (n * 25_000)),
     "text headings": (".txt", lambda n: b"Chapter 1\n\nx\n\n" * (n * 1_000)),
+    "text line ends": (".txt", lambda n: b"\r" * (n * 49_000)),
+    "text tiny chapters": (".txt", lambda n: "第一章\n字\n".encode() * (n * 3_200)),
+    "text title lines": (".txt", lambda n: "跋\n".encode() * (n * 12_000)),
+    "text part lines": (".txt", lambda n: b"book one\n" * (n * 5_400)),
+    "text numerals": (".txt", lambda n: b"I\n\n" * (n * 16_000)),
     "markdown marks": (".md", lambda n: b"*a **b " * (n * 7_000)),
     "markdown headings": (".md", lambda n: b"# a\n\nb\n\n" * (n * 1_000)),
     "markdown quotes": (".md", lambda n: (b">" * 500 + b" x\n") * (n * 90)),

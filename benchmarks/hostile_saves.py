@@ -112,6 +112,28 @@ SHAPES: dict[str, Callable[[], Members]] = {
         "documents", lambda: iter([{"id": "a", "title": "x" * 1_000_000, "text": None}])
     ),
     "a setting of 5 MB": _table("settings", lambda: iter([{"name": "x", "value": "x" * 5_000_000}])),
+    "49,000 skills": _table(
+        "settings", lambda: ({"name": f"skill.s{number}", "value": "x"} for number in range(49_000))
+    ),
+    "36 MB in a preset": _table(
+        "presets", lambda: iter([{"id": "p", "nodes": [{"type": "message", "content": "x" * 36_000_000}]}])
+    ),
+    "36 texts of 1 MB in a preset": _table(
+        "presets",
+        lambda: iter([{"id": "p", "active": 1, "nodes": [{"type": "message", "content": "word " * 200_000}] * 36}]),
+    ),
+    "36 texts of 1 MB in a lorebook": _table(
+        "lorebooks",
+        lambda: iter(
+            [
+                {
+                    "id": "l",
+                    "name": "L",
+                    "book": {"entries": [{"uid": n, "content": "a b " * 250_000} for n in range(36)]},
+                }
+            ]
+        ),
+    ),
     "20,000 constraints": _table(
         "constraints", lambda: ({"id": f"c{number}", "text": f"Rule {number}"} for number in range(20_000))
     ),

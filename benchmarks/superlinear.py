@@ -29,12 +29,15 @@ from fabula.constraints.sentence_length import find_sentences
 from fabula.conversation.mentions import find_mentions
 from fabula.core.errors import FabulaError
 from fabula.formats.manuscripts.markdown import parse_text, split_at_scene_breaks
+from fabula.formats.manuscripts.model import TooManySectionsError
 from fabula.formats.manuscripts.plain_text import split_plain_text, tidy_paragraphs
 from fabula.formats.manuscripts.prose import parse_blocks, render_markdown
 from fabula.lorebook.activation import activate
 from fabula.lorebook.model import LorebookSettings, ScanMessage
 from fabula.lorebook.parsing import parse_book
 from fabula.search.dates import find_date_references
+from fabula.search.index.index import SearchIndex
+from fabula.search.index.passages import DocumentText, cut_into_passages
 from fabula.skills.template import render_template, validate_template
 from fabula.text.diff import find_edits
 from fabula.text.extraction import propose_entries
@@ -82,6 +85,10 @@ def _check(rule: str, text: str) -> None:
     check_text(text, [Constraint(id="c", text=rule)], "en")
 
 
+def _index(text: str) -> None:
+    SearchIndex([cut_into_passages(DocumentText("d", "", text))])
+
+
 def _extract(text: str, language: str = "en") -> None:
     propose_entries([("", text)], language=language)
 
@@ -91,6 +98,16 @@ def _use_template(template: str, **values: object) -> None:
     with suppress(FabulaError):
         validate_template(template)
         render_template(template, {"beats": [], "instruction": "", **values})
+
+
+def _split_text(text: str) -> None:
+    with suppress(TooManySectionsError):
+        split_plain_text(text)
+
+
+def _parse_text(text: str) -> None:
+    with suppress(TooManySectionsError):
+        parse_text(text)
 
 
 def _spell(number: int) -> str:
@@ -129,6 +146,13 @@ SCANNERS: dict[str, Callable[[int], object]] = {
     ),
     "diff: nothing in common": lambda n: find_edits("a b " * n, "c d " * n),
     "diff: repeated words": lambda n: find_edits("a b " * n, "b a " * n),
+    "diff: new text in one line": lambda n: find_edits("", "王" * n),
+    "diff: another line": lambda n: find_edits("王甲" * n, "乙" * n),
+    "search: one Chinese line": lambda n: _index("王小明走进了港口的雾里看见灯塔" * (n // 15)),
+    "search: one line of many characters": lambda n: _index("".join(map(_spell_chinese, range(n // 3)))),
+    "search: emoji": lambda n: _index("🏮" * n),
+    "search: full stops": lambda n: _index("他说。" * (n // 3)),
+    "search: blanks": lambda n: _index("王" + " " * n + "王"),
     "sentences: full stops": lambda n: find_sentence_starts("." * n),
     "sentences: quotes": lambda n: find_sentence_starts('"a. ' * n),
     "summary: sentences": lambda n: extract_summary("Mara went home. " * n),
@@ -207,21 +231,21 @@ SCANNERS: dict[str, Callable[[int], object]] = {
     "markdown: escapes": lambda n: render_markdown(parse_blocks("\\*a\n" * n)),
     "markdown: Chinese stars": lambda n: parse_blocks("“*甲*”" * n),
     "markdown: quotations": lambda n: parse_blocks("> " * n),
-    "markdown: headings": lambda n: parse_text("# a\nb\n" * n),
+    "markdown: headings": lambda n: _parse_text("# a\nb\n" * n),
     "markdown: hashes": lambda n: parse_text("#" * n + "\n" + "# #" * n),
-    "markdown: underlines": lambda n: parse_text("a\n===\n" * n),
-    "markdown: fences": lambda n: parse_text("```\n# a\n" * n),
+    "markdown: underlines": lambda n: _parse_text("a\n===\n" * n),
+    "markdown: fences": lambda n: _parse_text("```\n# a\n" * n),
     "markdown: kinds": lambda n: parse_text("# a" + " {.scene}" * n),
     "markdown: front matter": lambda n: parse_text("---\n" + "a: [b, c]\n" * n + "---\nx"),
     "markdown: open front matter": lambda n: parse_text("---\n" * n),
-    "chapters: headings": lambda n: split_plain_text("Chapter 1\n\nx\n\n" * n),
-    "chapters: contents": lambda n: split_plain_text("Chapter 1\n" * n),
-    "chapters: long contents": lambda n: split_plain_text("".join(f"Chapter {k}\n" for k in range(n)) * 2),
-    "chapters: gaps": lambda n: split_plain_text(("Chapter 1" + "\n" * 50) * n),
-    "chapters: numbers": lambda n: split_plain_text("1\n\n" * n),
-    "chapters: Chinese": lambda n: split_plain_text("第一章 甲\n" * n),
-    "chapters: repeated titles": lambda n: split_plain_text("序\n" * n + "x"),
-    "chapters: ambiguous lines": lambda n: split_plain_text("book one " + "a " * 30 + "\nbook one x.\n" * n),
+    "chapters: headings": lambda n: _split_text("Chapter 1\n\nx\n\n" * n),
+    "chapters: contents": lambda n: _split_text("Chapter 1\n" * n),
+    "chapters: long contents": lambda n: _split_text("".join(f"Chapter {k}\n" for k in range(n)) * 2),
+    "chapters: gaps": lambda n: _split_text(("Chapter 1" + "\n" * 50) * n),
+    "chapters: numbers": lambda n: _split_text("1\n\n" * n),
+    "chapters: Chinese": lambda n: _split_text("第一章 甲\n" * n),
+    "chapters: repeated titles": lambda n: _split_text("序\n" * n + "x"),
+    "chapters: ambiguous lines": lambda n: _split_text("book one " + "a " * 30 + "\nbook one x.\n" * n),
     "chapters: scene breaks": lambda n: split_at_scene_breaks("* * *\nx\n" * n),
     "chapters: nearly scene breaks": lambda n: split_at_scene_breaks(("* " * 35 + "x\n") * n),
     "chapters: blank lines": lambda n: tidy_paragraphs("x" + "\n" * n + "x" + "\n \t" * n + "x"),

@@ -140,3 +140,8 @@ def test_an_unchanged_active_preset_is_the_same_object(store: Store) -> None:
     with store.write(project=P) as tx:
         edits.put(tx, "Other", replace(PRESET, id="other"))
     assert load_active(store, before) is before
+
+
+def test_a_text_of_a_preset_that_no_save_could_hold_is_refused(coast: Store) -> None:
+    preset = Preset(id="p", title="P", nodes=(Node(id="top", content="x" * 1_000_001),))
+    assert refusal(coast, lambda tx: edits.put(tx, "P", preset)) is Code.TEXT_INVALID

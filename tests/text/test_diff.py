@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from types import FrameType
@@ -186,3 +187,32 @@ def test_a_word_replaced_everywhere_is_one_edit_each() -> None:
 def test_chinese_is_compared_by_character() -> None:
     edits = find_edits("林远走进灯塔。雨还在下。", "林远跑进灯塔。雪还在下。")
     assert [(edit.start, edit.old_end) for edit in edits] == [(2, 3), (7, 8)]
+
+
+def test_a_text_that_is_new_as_a_whole_is_not_split_into_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diff, "_WORD", None)
+    assert find_edits("", "王小明走进了港口。" * 10) == [TextEdit(0, 0, 0, 90)]
+    assert find_edits("王小明走进了港口。", "") == [TextEdit(0, 9, 0, 0)]
+    assert find_edits("One.\n", "One.\nTwo.\n") == [TextEdit(5, 5, 5, 10)]
+
+
+def test_lines_without_end_count_as_replaced_and_long_chapters_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diff, "_LONGEST_LINES", 1_000)
+    monkeypatch.setattr(diff, "_LONGEST_LINE", 200)
+    endless = "".join(chr(0x4E00 + number) for number in range(800))
+    changed = f"X{endless[1:400]}Y{endless[401:799]}Z"
+    assert find_edits(endless, changed) == [TextEdit(0, 800, 0, 800)]
+    lines = "".join(f"{endless[at : at + 99]}\n" for at in range(0, 700, 100))
+    renamed = "".join(f"X{endless[at + 1 : at + 98]}Y\n" for at in range(0, 700, 100))
+    assert len(find_edits(lines, renamed)) == 14
+
+
+def test_comparing_a_long_line_takes_little_memory() -> None:
+    old, new = "王" * 1_000_000, "甲乙" * 500_000
+    tracemalloc.start()
+    try:
+        find_edits(old, new)
+        find_edits("", new)
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fabula.core.errors import Code, FabulaError
+from fabula.settings import edits
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.skills import list_user_skills
 
@@ -35,3 +36,15 @@ def test_bad_input_is_refused(coast: ProjectHandle, read_only_coast: ProjectHand
         with pytest.raises(FabulaError) as refusal:
             call()
         assert refusal.value.code is code
+
+
+def test_the_201st_skill_of_a_project_is_refused_and_the_others_can_still_be_replaced(
+    coast: ProjectHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edits, "MAX_RESERVED", 3)
+    for name in ("sing", "hum", "whistle", "sing"):
+        coast.skills.add(name, SING)
+    with pytest.raises(FabulaError, match="3 skills") as refusal:
+        coast.skills.add("shout", SING)
+    assert refusal.value.code is Code.SETTING_INVALID
+    assert "shout" not in coast.skills.list_skills().skills

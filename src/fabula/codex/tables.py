@@ -64,7 +64,9 @@ progressions = project_table(
         owner="project",
         item="entry_id",
         check_row=check_progression_row,
-        max_each=GroupLimit(column="entry_id", names=lambda row: row.get("aliases", ()), most=MAX_ALIASES),
+        max_each=GroupLimit(
+            group=lambda row: row.get("entry_id"), names=lambda row: row.get("aliases", ()), most=MAX_ALIASES
+        ),
     ),
     Column("id", Text, nullable=False),
     Column("entry_id", Text, nullable=False),

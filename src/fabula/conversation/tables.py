@@ -52,7 +52,7 @@ def _check_text_row(row: SavedRow) -> None:
     check_participant_text(row.get("text", ""))
 
 
-_TEXTS_EACH = GroupLimit(column="participant_id", names=lambda row: [row["id"]], most=MAX_TEXTS)
+_TEXTS_EACH = GroupLimit(group=lambda row: row.get("participant_id"), names=lambda row: [row["id"]], most=MAX_TEXTS)
 
 participants = project_table(
     "participants",
@@ -95,7 +95,11 @@ presence = project_table(
         area=AREA,
         owner="project",
         item="conversation_id",
-        max_each=GroupLimit(column="conversation_id", names=lambda row: [row["participant_id"]], most=MAX_PARTICIPANTS),
+        max_each=GroupLimit(
+            group=lambda row: row.get("conversation_id"),
+            names=lambda row: [row["participant_id"]],
+            most=MAX_PARTICIPANTS,
+        ),
     ),
     Column("conversation_id", Text, nullable=False),
     Column("participant_id", Text, nullable=False, info={"refers_to": participants.name}),

@@ -23,11 +23,11 @@ runs = project_table(
     Column("money_micros", BigInteger, nullable=False, server_default="0"),
     text_column("currency", "USD"),
     text_column("prefix_hash"),
-    json_column("trace", "{}", info={"type": dict[str, Any]}),
+    json_column("trace", "{}", info={"type": dict[str, Any], "any_length": True}),
     text_column("prompt", None, info={"any_length": True}),
     text_column("answer", info={"any_length": True}),
     text_column("outcome"),
-    json_column("verdicts", info={"type": list[Any]}),
+    json_column("verdicts", info={"type": list[Any], "any_length": True}),
     Column("number", BigInteger, nullable=False, server_default="0"),  # in the order they were made; 0 for older ones
     Index("ix_runs_at", "project_id", "at"),
 )

@@ -21,6 +21,7 @@ from fabula.core.errors import FabulaError
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import Sentence, message
 from fabula.settings.registry import (
+    MAX_RESERVED,
     SETTINGS,
     SettingDefinition,
     SettingScope,
@@ -68,6 +69,7 @@ def set_value(
     """Set a setting for the project or the person; return its new version. One that is not set has version 0."""
     _check_storable(name, value)
     if is_reserved(name):
+        _check_room(tx, _table(scope), name)
         return _put(tx, _table(scope), {"name": name}, {"value": value, "changed": current_timestamp()}, expected)
     try:
         definition = find_setting(name)
@@ -194,6 +196,14 @@ def _table(scope: SettingScope) -> Table:
     if table is None:
         raise refuse(message("The store keeps settings of projects and persons, not of {scope!r}.", scope=scope))
     return table
+
+
+def _check_room(tx: WriteTransaction, table: Table, name: str) -> None:
+    """Refuse one more row of a reserved prefix than a project may have."""
+    prefix = name.partition(".")[0]
+    others = [row.name for row in tx.rows(table, table.c.name.startswith(f"{prefix}."), only=["name"])]
+    if name not in others and len(others) >= MAX_RESERVED:
+        raise refuse(message("A project can have {max} skills of its own. Remove one first.", max=MAX_RESERVED))
 
 
 def _check_storable(name: str, value: Any) -> None:

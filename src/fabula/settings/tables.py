@@ -7,8 +7,9 @@ from sqlalchemy import Column, Text
 
 from fabula.context.budget import BudgetProfile, Limits
 from fabula.core.errors import Code
-from fabula.settings.registry import is_portable
+from fabula.settings.registry import MAX_RESERVED, is_portable
 from fabula.store.schema import (
+    GroupLimit,
     SavedRow,
     TableInfo,
     json_column,
@@ -27,6 +28,12 @@ def _check_setting(row: SavedRow) -> None:
     check_stored_row(row["name"], row.get("value"))
 
 
+_EACH_PREFIX = GroupLimit(
+    group=lambda row: row["name"].partition(".")[0], names=lambda row: [row["name"]], most=MAX_RESERVED
+)
+_MAX_ROWS = 1_000  # far more than there are settings
+
+
 def _check_budget(row: SavedRow) -> None:
     msgspec.convert(row.get("profile", {}), BudgetProfile).check()
 
@@ -43,7 +50,15 @@ budgets = project_table(
 
 settings = project_table(
     "settings",
-    TableInfo(area=AREA, owner="project", item="name", is_portable=is_portable, check_row=_check_setting),
+    TableInfo(
+        area=AREA,
+        owner="project",
+        item="name",
+        is_portable=is_portable,
+        max_rows=_MAX_ROWS,
+        check_row=_check_setting,
+        max_each=_EACH_PREFIX,
+    ),
     Column("name", Text, nullable=False),
     json_column("value", "null"),
     text_column("changed"),
@@ -53,7 +68,15 @@ settings = project_table(
 
 user_settings = user_table(
     "user_settings",
-    TableInfo(area=AREA, owner="user", item="name", is_portable=is_portable, check_row=_check_setting),
+    TableInfo(
+        area=AREA,
+        owner="user",
+        item="name",
+        is_portable=is_portable,
+        max_rows=_MAX_ROWS,
+        check_row=_check_setting,
+        max_each=_EACH_PREFIX,
+    ),
     Column("name", Text, nullable=False),
     json_column("value", "null"),
     text_column("changed"),

@@ -25,12 +25,13 @@ from fabula.core.messages import Sentence, join_names, message
 from fabula.core.regular_files import open_regular_file
 from fabula.core.story import Perspective
 from fabula.core.view import Language
+from fabula.settings.registry import MAX_RESERVED
 from fabula.skills.model import AnswerAction, GenerationSettings, Skill, SkillOrigin, SkillTarget
 from fabula.skills.template import validate_template
 from fabula.text.toml import find_deep_key
 
 MAX_FILE_BYTES = 100_000
-MAX_FILES = 200  # of one folder or project
+MAX_FILES = MAX_RESERVED  # of one folder or project
 _ID = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _LANGUAGES: tuple[Language, ...] = get_args(Language)
 

@@ -61,9 +61,9 @@ SavedRow = Mapping[str, Any]  # without the owner's id; a column with its defaul
 
 
 class GroupLimit(Struct, frozen=True, kw_only=True):
-    """How many things the rows with one value of a column may name, such as the participants of a conversation."""
+    """How many things the rows of one group may name, such as the participants of a conversation."""
 
-    column: str
+    group: Callable[[SavedRow], Any]  # of a row
     names: Callable[[SavedRow], Iterable[Any]]  # what a row names
     most: int
 
@@ -121,6 +121,25 @@ def max_characters(column: Column[Any]) -> int | None:
     if "file" in column.info:
         return MAX_FILE_TEXT
     return MAX_LONG_TEXT if table_info(column.table).in_saves else None
+
+
+def has_bounded_texts(column: Column[Any]) -> bool:
+    """Whether a column holds JSON whose texts may stand in a prompt."""
+    return isinstance(column.type, Json) and "any_length" not in column.info
+
+
+def find_long_text(value: object, most: int) -> str | None:
+    """The first text inside a JSON value that has more characters than allowed."""
+    values = [value]
+    for part in values:
+        if isinstance(part, str):
+            if len(part) > most:
+                return part
+        elif isinstance(part, Mapping):
+            values += [*part, *part.values()]
+        elif isinstance(part, list | tuple):
+            values += part
+    return None
 
 
 def project_table(name: str, info: TableInfo, *parts: Any, key: tuple[str, ...] = ("id",)) -> Table:

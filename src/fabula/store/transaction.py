@@ -54,7 +54,17 @@ from fabula.store.queries import (
     select_by_key,
     select_rows,
 )
-from fabula.store.schema import MAX_SHORT_TEXT, OwnerKind, key_columns, match_keys, max_characters, table_info
+from fabula.store.schema import (
+    MAX_LONG_TEXT,
+    MAX_SHORT_TEXT,
+    OwnerKind,
+    find_long_text,
+    has_bounded_texts,
+    key_columns,
+    match_keys,
+    max_characters,
+    table_info,
+)
 from fabula.store.tables import PROJECT_NUMBERS, owner_versions, projects
 
 if TYPE_CHECKING:
@@ -478,9 +488,12 @@ def _is_storable(value: object) -> bool:
 def _check_lengths(table: Table, values: Mapping[str, Any]) -> None:
     """Refuse names, titles and other texts that no save could hold."""
     for name, value in values.items():
-        most = max_characters(table.c[name]) if isinstance(value, str) and len(value) > MAX_SHORT_TEXT else None
-        if most is not None and len(value) > most:
-            shown = f"{value[:40]}…"
+        text: str | None = value if isinstance(value, str) and len(value) > MAX_SHORT_TEXT else None
+        most = max_characters(table.c[name]) if text is not None else None
+        if has_bounded_texts(table.c[name]):
+            text, most = find_long_text(value, MAX_LONG_TEXT), MAX_LONG_TEXT
+        if text is not None and most is not None and len(text) > most:
+            shown = f"{text[:40]}…"
             sentence = message(
                 "{text!r} is too long: a name or a title has {most:,} characters at most. Nothing was changed.",
                 text=shown,

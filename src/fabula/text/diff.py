@@ -25,6 +25,8 @@ _PASSES = 3  # with one size of runs: what is unique between two anchors may not
 _SHORT = 32  # words of both texts up to which only single words are anchors
 _MOST_EDITS = 64  # words inserted or deleted after which Myers' algorithm begins anew where it got furthest
 _STEPS_PER_CHARACTER = 6  # of both texts, in Myers' algorithm
+_LONGEST_LINES = 1_000_000  # characters of both texts in a changed stretch, which longer lines than
+_LONGEST_LINE = 10_000  # these, on the average, let count as replaced
 
 _Pair = tuple[int, int]  # the indexes of what matches in the old and in the new sequence
 _Matcher = Callable[[Sequence[str], Sequence[str]], Sequence[_Pair]]
@@ -50,6 +52,9 @@ def find_edits(old: str, new: str) -> list[TextEdit]:
     changed = TextEdit(head, len(old) - tail, head, len(new) - tail)
     comparison = _WordComparison(_STEPS_PER_CHARACTER * (changed.old_end + changed.new_end - 2 * head))
     for lines in _find_changes(old, new, changed, _LINE, _match_unique):
+        if lines.start == lines.old_end or lines.new_start == lines.new_end or _has_endless_lines(old, new, lines):
+            edits.append(lines)
+            continue
         for start, old_end, new_start, new_end in _find_changes(old, new, lines, _WORD, comparison.match):
             head, tail = _find_common_ends(old[start:old_end], new[new_start:new_end])
             edits.append(TextEdit(start + head, old_end - tail, new_start + head, new_end - tail))
@@ -97,6 +102,15 @@ def _find_changes(old: str, new: str, stretch: TextEdit, token: re.Pattern[str],
         if old[start:old_end] != new[new_start:new_end]:
             yield TextEdit(start, old_end, new_start, new_end)
         start, new_start = next_start, next_new_start
+
+
+def _has_endless_lines(old: str, new: str, stretch: TextEdit) -> bool:
+    """Whether a stretch is too long to be compared word by word, and no prose: it has hardly any line ends."""
+    start, old_end, new_start, new_end = stretch
+    size = old_end - start + new_end - new_start
+    if size <= _LONGEST_LINES:
+        return False
+    return (old.count("\n", start, old_end) + new.count("\n", new_start, new_end)) * _LONGEST_LINE < size
 
 
 def _find_common_ends(old: str, new: str) -> tuple[int, int]:

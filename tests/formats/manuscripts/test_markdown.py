@@ -124,7 +124,7 @@ def test_a_folder_is_read_in_the_order_of_its_names_and_folders_are_parts(tmp_pa
         "* " * 300_000,
         ">" * 300_000,
         "第" * 300_000,
-        "\n ".join("#" * 6 for _ in range(100_000)),
+        "\n ".join("#" * 6 for _ in range(15_000)),
         "*a" * 20_000,
     ],
     ids=["blanks", "head", "stars", "quotes", "marks", "headings", "stress"],

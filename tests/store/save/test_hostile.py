@@ -141,6 +141,16 @@ def _many_later_aliases(forged: Forgery) -> None:
         forged.add("codex_progressions", id=f"x-{number}", entry_id="mira", text="x", aliases=names)
 
 
+def _many_skills(forged: Forgery) -> None:
+    for number in range(201):
+        forged.add("settings", name=f"skill.s{number}", value="x")
+
+
+def _many_settings(forged: Forgery) -> None:
+    for number in range(1001):
+        forged.add("settings", name=f"s{number}", value=1)
+
+
 def _without(name: str) -> Callable[[Forgery], None]:
     return lambda forged: forged.members.__delitem__(name)
 
@@ -273,6 +283,23 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], Code, tuple[str, ...]]] = 
         _row("budgets", 0, profile={layer: {"ratio": 0.9, "minimum": 0} for layer in ("rules", "settings")}),
         UNSAFE,
         ("line 1 of budgets",),
+    ),
+    "more skills than a project can have": (_many_skills, UNSAFE, ("settings", "'skill'", "200")),
+    "more settings than there are": (_many_settings, UNSAFE, ("settings", "1000")),
+    "a preset with a text without end": (
+        _row("presets", 0, nodes=[{"type": "message", "content": "x" * 1_000_001}]),
+        UNSAFE,
+        ("line 1 of presets", "'nodes'", "1000000"),
+    ),
+    "a lorebook with a text without end": (
+        _row("lorebooks", 0, book={"entries": {"0": {"uid": 0, "content": "x" * 1_000_001}}}),
+        UNSAFE,
+        ("line 1 of lorebooks", "'book'", "1000000"),
+    ),
+    "a lorebook with a key without end": (
+        _row("lorebooks", 0, book={"x" * 1_000_001: 1}),
+        UNSAFE,
+        ("line 1 of lorebooks", "'book'", "1000000"),
     ),
     "a preset without end": (_row("presets", 0, nodes=[{"type": "message"}] * 1001), DAMAGED, ("nodes",)),
     "6 MB in one document": (_member(FIRST, b"a" * 6_000_000), UNSAFE, ("line 1 of documents", "5000000")),
@@ -493,6 +520,20 @@ def test_too_many_rows_are_refused_by_the_manifest_alone(tmp_path: Path, monkeyp
     monkeypatch.setattr(save_open, "MAX_ROWS", 10)
     report = verify_save(GOLDEN)
     assert report.code is Code.SAVE_UNSAFE
+
+
+def test_too_many_members_are_refused_by_the_directory_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forged = Forgery()
+    names = [f"documents/x{number:05}.md" for number in range(save_open.SAVE_LIMITS.max_entries)]
+    forged.members |= dict.fromkeys(names, b"")
+    with zipfile.ZipFile(tmp_path / "bad.fabula", "w") as archive:
+        for name, data in forged.members.items():
+            archive.writestr(name, data)
+        archive.writestr("manifest.json", json.dumps(forged.manifest))
+    monkeypatch.setattr(zipfile.ZipFile, "open", None)  # nothing in it is read
+    report = verify_save(tmp_path / "bad.fabula")
+    assert report.code is Code.SAVE_UNSAFE
+    assert "50" in str(report.reason)
 
 
 def test_a_row_may_leave_columns_to_their_defaults(store: Store, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ from fabula.formats.manuscripts.plain_text import HeadingType, classify_title
 from fabula.formats.manuscripts.prose import Block, TextRun, make_block, parse_blocks
 from fabula.formats.manuscripts.words import load_words
 from fabula.formats.safe.files import FileCollection
-from fabula.formats.safe.import_errors import SAVE_AGAIN, refuse_unreadable
+from fabula.formats.safe.import_errors import SAVE_AGAIN, refuse_too_large, refuse_unreadable
 from fabula.formats.safe.xml_reader import (
     NEVER_IN_XML,
     find_children,
@@ -56,6 +56,7 @@ _NOT_STORY_STYLE = re.compile(r"(?:sub)?title|toc (?:\d|heading)|table of (?:fig
 _QUOTE_STYLES = load_words("docx", "quote_styles")
 _SKIPPED = load_words("docx", "skipped_elements")
 _MAX_BASE_STYLES = 20
+_MAX_STYLES = 10_000  # Word itself has some 4,000 at most
 _MAX_BOLD_HEADING = 80  # characters
 _LEVELS_OF_BOLD = {HeadingType.CONTAINER: 1, HeadingType.CHAPTER: 2, HeadingType.SCENE: 3}
 
@@ -181,6 +182,8 @@ def _read_styles(files: FileCollection, path: str) -> dict[str, _Style]:
         return {}
     root = parse_xml(files.read(path), path)
     elements = {ident: e for e in find_children(root, "style") if (ident := get_attribute(e, "styleId"))}
+    if len(elements) > _MAX_STYLES:
+        refuse_too_large(path, message("it has more elements than any manuscript"))
     return {ident: _resolve_style(element, elements) for ident, element in elements.items()}
 
 

@@ -26,7 +26,15 @@ from fabula.formats.manuscripts.words import load_words
 from fabula.formats.manuscripts.xhtml import XhtmlPage, decode_page, iterate_tokens, parse_page
 from fabula.formats.safe.files import FileCollection
 from fabula.formats.safe.import_errors import SAVE_AGAIN, refuse_unreadable
-from fabula.formats.safe.xml_reader import find_children, find_path, get_attribute, local_name, parse_xml, read_text
+from fabula.formats.safe.xml_reader import (
+    check_tag_count,
+    find_children,
+    find_path,
+    get_attribute,
+    local_name,
+    parse_xml,
+    read_text,
+)
 from fabula.manuscript.drafts import DocumentDraft, DocumentKind, ManuscriptDraft
 
 CONTAINER = "META-INF/container.xml"
@@ -80,9 +88,12 @@ def read_epub(files: FileCollection) -> ImportedManuscript:
     contents, contents_page = _read_contents(files, package)
     skipped_names = {*_find_guide_pages(package), contents_page}
     pages: dict[str, XhtmlPage] = {}
-    skipped = 0
+    skipped = tags = 0
     for name in package.spine:
-        page = parse_page(decode_page(files.read(name), name), styles)
+        text = decode_page(files.read(name), name)
+        tags += text.count("<")
+        check_tag_count(tags, files.label)
+        page = parse_page(text, styles)
         types = page.types | page.block_types.get(0, set())
         if name in skipped_names or types & _NOT_STORY_TYPES or _NOT_STORY_FILE.fullmatch(name.lower()):
             skipped += bool(page.blocks)

@@ -26,12 +26,12 @@ from fabula.formats.manuscripts.markdown import (
     write_markdown,
     write_plain_text,
 )
-from fabula.formats.manuscripts.model import ImportedManuscript
+from fabula.formats.manuscripts.model import MAX_SECTIONS, ImportedManuscript, TooManySectionsError
 from fabula.formats.manuscripts.novelcrafter import is_novelcrafter_export, read_novelcrafter
 from fabula.formats.manuscripts.rtf import convert_rtf
 from fabula.formats.manuscripts.scrivener import find_binder, read_scrivener
 from fabula.formats.safe.files import FileCollection, open_folder, read_beginning, read_file, write_file
-from fabula.formats.safe.import_errors import FETCH_AGAIN, SAVE_AGAIN, refuse_unreadable
+from fabula.formats.safe.import_errors import FETCH_AGAIN, SAVE_AGAIN, refuse_too_large, refuse_unreadable
 from fabula.manuscript.drafts import ManuscriptDraft
 
 _MAX_BYTES = 64_000_000
@@ -66,9 +66,13 @@ def read_manuscript(path: Path, *, scenes: bool = False) -> ImportedManuscript:
         raise missing_file(path)
     if path.suffix.lower() == ".scrivx":
         path = path.parent
-    manuscript = (
-        _read_collection(open_folder(path), scenes=scenes) if path.is_dir() else _read_file(path, scenes=scenes)
-    )
+    try:
+        manuscript = (
+            _read_collection(open_folder(path), scenes=scenes) if path.is_dir() else _read_file(path, scenes=scenes)
+        )
+    except TooManySectionsError:
+        problem = message("it has more than {max:,} chapters and scenes", max=MAX_SECTIONS)
+        refuse_too_large(path.name, problem, message("Split it."))
     book = manuscript.book
     if not book.drafts and not manuscript.entries:
         refuse_unreadable(path.name, message("it has no text"), message("Name a file with a story in it."))

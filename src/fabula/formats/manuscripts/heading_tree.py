@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from fabula.formats.manuscripts.model import Section
+from fabula.formats.manuscripts.model import Section, check_section_count
 from fabula.formats.manuscripts.plain_text import HeadingType, classify_title
 from fabula.formats.manuscripts.prose import Block, render_markdown
 from fabula.manuscript.drafts import DocumentDraft, DocumentKind
@@ -31,6 +31,7 @@ def build_tree(sections: Sequence[Section], *, leaves_are_scenes: bool = False) 
 
     With `leaves_are_scenes` a tree of two levels means chapters with scenes, and not parts with chapters.
     """
+    check_section_count(len(sections))
     kinds = guess_kinds(sections, leaves_are_scenes=leaves_are_scenes)
     depths = _find_depths(sections)
     siblings: list[list[DocumentDraft]] = [[]]
@@ -66,6 +67,7 @@ def join_sections(parts: Iterable[Section | Block]) -> list[Section]:
     for part in parts:
         if isinstance(part, Section):
             groups.append((part, []))
+            check_section_count(len(groups))
         else:
             groups[-1][1].append(part)
     return [replace(heading, text=render_markdown(blocks)) for heading, blocks in groups]

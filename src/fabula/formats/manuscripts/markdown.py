@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from fabula.core.messages import Sentence, message
 from fabula.formats.manuscripts.front_matter import Value, as_text, as_texts, quote, split_front_matter
 from fabula.formats.manuscripts.heading_tree import build_tree_with_opening, flatten_with_needed_kinds
-from fabula.formats.manuscripts.model import ImportedManuscript, Section
+from fabula.formats.manuscripts.model import ImportedManuscript, Section, check_section_count
 from fabula.formats.manuscripts.plain_text import parse_title_page, split_plain_text, tidy_paragraphs
 from fabula.formats.manuscripts.prose import is_scene_break, parse_heading
 from fabula.formats.safe.encodings import decode_text
@@ -152,6 +152,7 @@ def _split_at_headings(text: str) -> list[Section]:
     def begin_section(level: int, title: str) -> None:
         sections[-1] = replace(sections[-1], text="\n".join(lines))
         lines.clear()
+        check_section_count(len(sections))
         kind = _KIND.search(title)
         bare = title[: kind.start()] if kind else title
         sections.append(Section(level=level, title=bare.strip(), kind=DocumentKind(kind[1]) if kind else None))

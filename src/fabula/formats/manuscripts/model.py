@@ -12,6 +12,18 @@ from fabula.codex import Entry
 from fabula.core.messages import Sentence
 from fabula.manuscript.drafts import DocumentKind, ManuscriptDraft
 
+MAX_SECTIONS = 20_000  # as many as a folder may have files; the longest serials have some thousand chapters
+
+
+class TooManySectionsError(Exception):
+    """A manuscript has more parts, chapters and scenes than are read."""
+
+
+def check_section_count(count: int) -> None:
+    """Stop reading a manuscript with too many parts, chapters and scenes."""
+    if count > MAX_SECTIONS:
+        raise TooManySectionsError
+
 
 class Section(Struct, frozen=True, kw_only=True):
     """A heading with the text up to the next heading; `kind` is None where it must be guessed."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from fabula.formats.manuscripts.model import Section
+from fabula.formats.manuscripts.model import Section, check_section_count
 from fabula.formats.manuscripts.prose import is_cjk_prose
 
 
@@ -84,9 +85,10 @@ _SEPARATORS = re.compile(r"[ 　.:：–—]+")
 _MAX_HEADING_LENGTH = 110
 _MAX_NUMERAL_LENGTH = 9
 _MIN_HEADING_LENGTH = 4  # where the line begins with an ASCII character; a Chinese heading may be one character
+_LINES_PER_SECTION = 3  # with the form of a heading: its own, and its mentions in tables of contents
 _LEVELS = {HeadingType.CHAPTER: 10, HeadingType.SCENE: 11}  # containers have levels from 1 on, in the order they occur
 
-_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
+_BLANK_LINES = re.compile(r"\n[ \t]*\n[ \t\n]*\n")  # a repeated group would keep memory for every line
 _BY = re.compile(r"(?:by[ ]+|作者[ 　]*[:：][ 　]*|著者[:：])(.{1,60})", re.IGNORECASE)
 _TITLE_AND_AUTHOR = re.compile(  # 《西游记》吴承恩（明）, 《红楼梦》 [清] 曹雪芹 著
     r"《(?P<title>[^《》]{1,40})》[ 　]*(?:作者[ 　]*[:：]?|[-—·/])?[ 　]*"
@@ -113,6 +115,7 @@ def find_headings(text: str) -> list[HeadingLine]:
         match = _match_heading(line)
         if match is None:
             continue
+        check_section_count(len(headings) // _LINES_PER_SECTION)
         if match.ambiguous and number and (above := lines[number - 1].strip()) and _match_heading(above) is None:
             continue
         end, title = number + 1, line.strip("【】[]=＝*＊ 　") if line[0] in "【[=＝*＊" else line
@@ -126,6 +129,7 @@ def split_plain_text(text: str) -> list[Section]:
     """Cut plain text at its heading lines; level 0 is the text before the first."""
     lines = text.split("\n")
     headings = find_headings(text)
+    check_section_count(len(headings))
     container_levels: dict[str, int] = {}
     for heading in headings:
         if heading.type is HeadingType.CONTAINER:
@@ -266,13 +270,20 @@ def _find_bare_numbers(lines: list[str]) -> list[HeadingLine]:
     headings: list[HeadingLine] = []
     for number, raw in enumerate(lines):
         line = raw.strip()
-        match = _NUMERAL.fullmatch(line) if len(line) <= _MAX_NUMERAL_LENGTH else None
-        if match is None or not _is_blank(lines[max(0, number - 1) : number] + lines[number + 1 : number + 2]):
+        if len(line) > _MAX_NUMERAL_LENGTH or _parse_numeral(line) != len(headings) + 1:
             continue
-        value = int(match["digits"]) if match["digits"] else _parse_roman(match["roman"])
-        if value == len(headings) + 1:
+        if _is_blank(lines[max(0, number - 1) : number] + lines[number + 1 : number + 2]):
             headings.append(HeadingLine(number, number + 1, line, HeadingType.CHAPTER, "number"))
     return headings if len(headings) > 1 else []
+
+
+@lru_cache(maxsize=1_000)
+def _parse_numeral(line: str) -> int:
+    """The number that is alone on a line; 0 where there is none."""
+    match = _NUMERAL.fullmatch(line)
+    if match is None:
+        return 0
+    return int(match["digits"]) if match["digits"] else _parse_roman(match["roman"])
 
 
 def _parse_roman(text: str) -> int:

@@ -14,17 +14,22 @@ from fabula.formats.safe.nesting import is_deeper
 
 NEVER_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _MAX_DEPTH = 200
-_MAX_TAGS = 2_500_000  # a novel has a few hundred thousand; an element takes much more memory than its bytes
+_MAX_TAGS = 1_000_000  # a novel has a few hundred thousand; an element takes much more memory than its bytes
 _MAX_TAG = 250_000  # bytes; the longest of Word, the outline of a drawing, takes tens of thousands
 _LONG_STRETCH = re.compile(rb"<[^<!?][^<]{%d}" % _MAX_TAG)  # a tag, and perhaps the text behind it
 _TAG = re.compile(rb"""<(?:[^"'>]++|"[^"]*+"|'[^']*+')*+""")
 _WHITE_SPACE = re.compile(r"[ \t\r\n]+")
 
 
+def check_tag_count(count: int, label: str) -> None:
+    """Refuse a file with more tags than any manuscript has."""
+    if count > _MAX_TAGS:
+        refuse_too_large(label, message("it has more elements than any manuscript"))
+
+
 def parse_xml(data: bytes, label: str) -> Element:
     """Parse an XML file and return its root element."""
-    if data.count(b"<") > _MAX_TAGS:
-        refuse_too_large(label, message("it has more elements than any manuscript"))
+    check_tag_count(data.count(b"<"), label)
     stretches = [stretch.start() for stretch in _LONG_STRETCH.finditer(data)]
     if any(tag.end() - tag.start() > _MAX_TAG for start in stretches if (tag := _TAG.match(data, start))):
         refuse_too_large(label, message("it has a tag of more than {size:,} bytes", size=_MAX_TAG))

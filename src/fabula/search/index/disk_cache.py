@@ -95,7 +95,7 @@ def write_postings(
     return ""
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes | bytearray) -> None:
     """Write a file under another name first, so that nobody reads half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"writing-{uuid4().hex}")
@@ -138,15 +138,17 @@ def _terms_version() -> str:
     return blake2b(msgspec.json.encode([postings.terms, *arrays]), digest_size=8).hexdigest()
 
 
-def _pack(documents: Sequence[SearchDocument], postings: Mapping[str, Postings]) -> bytes:
+def _pack(documents: Sequence[SearchDocument], postings: Mapping[str, Postings]) -> bytearray:
     rows: list[CachedDocument] = []
     for document in documents:
         counted = postings[document.id]
         arrays = (counted.starts, counted.term_places, counted.counts)
         packed = (np.ascontiguousarray(array, "<i4").tobytes() for array in arrays)
         rows.append(CachedDocument(_digest(document), counted.terms, *packed))
-    body = _MAGIC + msgspec.msgpack.encode(CacheFile(_terms_version(), rows))
-    return body + blake2b(body, digest_size=_DIGEST_SIZE).digest()
+    data = bytearray(_MAGIC)
+    msgspec.msgpack.Encoder().encode_into(CacheFile(_terms_version(), rows), data, len(data))  # a copy less
+    data += blake2b(data, digest_size=_DIGEST_SIZE).digest()
+    return data
 
 
 def _unpack(data: bytes, documents: Sequence[SearchDocument]) -> dict[str, Postings]:

@@ -43,6 +43,14 @@ class Postings(Struct, frozen=True, eq=False):
         return Postings(self.terms, self.starts[first:] - start, self.term_places[start:], self.counts[start:])
 
 
+class _TermPlaces(dict[str, int]):
+    """The places of terms; a term that is looked up for the first time gets the next one."""
+
+    def __missing__(self, term: str) -> int:
+        place = self[intern(term)] = len(self)
+        return place
+
+
 def count_postings(
     document: SearchDocument, previous: SearchDocument | None = None, known: Postings | None = None
 ) -> Postings:
@@ -51,7 +59,7 @@ def count_postings(
     if known is not None and passages and document.passages[: len(passages)] == passages:
         return _add_postings(known, document.passages[len(passages) :])
     known_rows = {passage.text: row for row, passage in enumerate(passages)}
-    places = {term: place for place, term in enumerate(known.terms if known is not None else ())}
+    places = _TermPlaces((term, place) for place, term in enumerate(known.terms if known is not None else ()))
     rows: list[Integers] = []
     counts: list[Integers] = []
     for passage in document.passages:
@@ -70,16 +78,16 @@ def count_postings(
     return _drop_unused_terms(postings) if known is not None else postings
 
 
-def _count_passage(passage: Passage, places: dict[str, int]) -> tuple[Integers, Integers]:
+def _count_passage(passage: Passage, places: _TermPlaces) -> tuple[Integers, Integers]:
     """The terms of a passage by their place, and how often it holds each; new terms get a place."""
     terms = count_terms(parse_message_header(passage).text)
-    found = np.array([places.setdefault(intern(term), len(places)) for term in terms], np.int32)
+    found = np.fromiter(map(places.__getitem__, terms), np.int32, len(terms))
     return found, np.fromiter(terms.values(), np.int32, len(terms))
 
 
 def _add_postings(known: Postings, added: Sequence[Passage]) -> Postings:
     """The postings of a document to which passages were only added, as in a conversation that goes on."""
-    places = {term: place for place, term in enumerate(known.terms)}
+    places = _TermPlaces((term, place) for place, term in enumerate(known.terms))
     counted = [_count_passage(passage, places) for passage in added]
     ends = known.starts[-1] + np.cumsum([len(row) for row, _ in counted], dtype=np.int32)
     return Postings(
@@ -137,8 +145,12 @@ def build_inverted_index(postings: Sequence[Postings]) -> InvertedIndex:
     firsts = np.cumsum([0, *(len(each.starts) - 1 for each in postings)])[:-1].tolist()
     terms, passages, counts = _list_entries(numbers, list(zip(postings, firsts, strict=True)))
     order = np.argsort(terms, kind="stable")
-    entry_counts = np.bincount(terms, minlength=len(numbers))
-    return InvertedIndex(numbers, terms[order], passages[order], counts[order], _sum_starts(entry_counts))
+    starts = _sum_starts(np.bincount(terms, minlength=len(numbers)))
+    # One after the other, so that only one of the unsorted arrays is in memory beside its sorted one.
+    terms = terms[order]
+    passages = passages[order]
+    counts = counts[order]
+    return InvertedIndex(numbers, terms, passages, counts, starts)
 
 
 def update_inverted_index(
@@ -196,7 +208,11 @@ def _list_entries(
         terms.append(known[postings.term_places])
         passages.append(np.repeat(rows, np.diff(postings.starts)))
         counts.append(postings.counts)
-    return np.concatenate(terms), np.concatenate(passages), np.concatenate(counts).astype(np.float32)
+    all_terms = np.concatenate(terms)
+    terms.clear()  # their memory is needed for the other two
+    all_passages = np.concatenate(passages)
+    passages.clear()
+    return all_terms, all_passages, np.concatenate(counts, dtype=np.float32)
 
 
 def _sum_starts(entry_counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -77,8 +77,11 @@ def read_traits(
     if previous is not None and document.passages[: len(previous[0].passages)] == previous[0].passages:
         first, old = len(previous[0].passages), previous[1]
     headers = [parse_message_header(passage) for passage in document.passages[first:]]
-    rows = np.repeat(np.arange(len(headers)), np.diff(postings.starts[first:]))
-    lengths = np.bincount(rows, postings.counts[postings.starts[first] :], len(headers)).astype(np.float32)
+    lengths = np.zeros(len(headers), np.float32)
+    starts = postings.starts[first:]
+    has_terms = starts[:-1] < starts[1:]
+    if has_terms.any():
+        lengths[has_terms] = np.add.reduceat(postings.counts, starts[:-1][has_terms])
     numbers = {name: number for number, name in enumerate(old.speakers)}
     speakers = [numbers.setdefault(header.speaker, len(numbers)) for header in headers]
     return DocumentTraits(

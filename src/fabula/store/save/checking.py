@@ -23,7 +23,7 @@ from fabula.store.save.progress import Progress, ProgressCounter
 from fabula.store.save.reader import SaveLine, SaveReader
 from fabula.store.save.secrets import contains_secret, is_secret
 from fabula.store.save.tables import SERIES_FOLDER, TableFormat, series_formats, table_formats
-from fabula.store.schema import table_info
+from fabula.store.schema import MAX_LONG_TEXT, find_long_text, table_info
 
 MAX_TREE_DEPTH = 100
 
@@ -180,13 +180,16 @@ class _Checker:
             return
         for name in table_format.max_characters.keys() - table_format.file_columns.keys():
             self._check_length(table_format, line, name, record.get(name) or "")
+        for name in table_format.json_columns:
+            if find_long_text(record.get(name), MAX_LONG_TEXT) is not None:
+                raise self._too_long(line, name, MAX_LONG_TEXT)
         try:
             if info.check_row is not None:
                 info.check_row(record)
         except (FabulaError, ValueError) as error:
             raise self._unusable(line, error.message if isinstance(error, FabulaError) else str(error)) from None
         if info.max_each is not None:
-            owner = record.get(info.max_each.column)
+            owner = info.max_each.group(record)
             names = grouped.setdefault(owner, set())
             names.update(info.max_each.names(record))
             if len(names) > info.max_each.most:
@@ -196,7 +199,10 @@ class _Checker:
     def _check_length(self, table_format: TableFormat, line: SaveLine, name: str, text: str) -> None:
         most = table_format.max_characters[name]
         if len(text) > most:
-            raise self._unusable(line, message("{column!r} has more than {max} characters", column=name, max=most))
+            raise self._too_long(line, name, most)
+
+    def _too_long(self, line: SaveLine, name: str, most: int) -> FabulaError:
+        return self._unusable(line, message("{column!r} has more than {max} characters", column=name, max=most))
 
     def _unusable(self, line: SaveLine, reason: Sentence | str) -> FabulaError:
         problem = message("{location} cannot be used ({reason})", location=line.location, reason=reason)

@@ -24,6 +24,7 @@ from fabula.store.schema import (
     OwnerKind,
     TableInfo,
     all_tables,
+    has_bounded_texts,
     is_short,
     max_characters,
     table_info,
@@ -69,6 +70,7 @@ class TableFormat(Struct, frozen=True, kw_only=True):
     float_columns: tuple[str, ...]
     defaults: dict[str, Any]  # of the key columns
     null_columns: frozenset[str]  # JSON columns whose default is `null`: the database sets it, an insert cannot
+    json_columns: tuple[str, ...]  # whose texts are of bounded length
     max_characters: dict[str, int]  # that the services let into each text column with a limit
     holds_settings: bool
     row_type: type[Struct]
@@ -140,6 +142,7 @@ def make_table_format(table: Table) -> TableFormat:
         float_columns=tuple(column.name for column in columns if isinstance(column.type, Float)),
         defaults={column.name: _default_value(column) for column in columns if any(column.name in key for key in keys)},
         null_columns=frozenset(column.name for column in columns if _defaults_to_null(column)),
+        json_columns=tuple(str(column.name) for column in columns if has_bounded_texts(column)),
         max_characters={str(column.name): most for column in columns if (most := max_characters(column)) is not None},
         holds_settings=holds_names_and_values(table),
         row_type=msgspec.defstruct(
