@@ -40,7 +40,7 @@ SKILLS = {
     "critique": ("author", "novel"),
     "plan": ("author", "novel"),
     "chat": ("", "chat"),
-    "digest": ("", "digest"),
+    "digest": ("", "record"),
     "stage": ("", "chat"),
     "peek": ("author", "novel"),
 }

@@ -130,7 +130,7 @@ SECRET = mara(known_to=frozenset({"bram"}), progressions=())
     ("options", "known"),
     [
         ({"character": "bram"}, True),
-        ({"speaker_id": "bram", "recipe": "character-chat"}, True),
+        ({"speaker_id": "bram", "recipe": "character-chat", "additional_input": "Where is Mara?"}, True),
         ({"character": "cole"}, False),
         ({"perspective": Perspective.READER}, False),
         ({"perspective": Perspective.AUTHOR}, True),

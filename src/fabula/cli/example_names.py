@@ -26,6 +26,8 @@ EXAMPLE_NAMES = (
     message("Grace Odell"),
     message("Mara"),
     message("Maren"),
+    message("Ann Tarn"),
+    message("my script"),
     message("Tom"),
     message("Tuesday"),
     message("My style"),

@@ -10,7 +10,7 @@ from fabula.manuscript.tables import documents
 from fabula.store.transaction import ReadTransaction
 from fabula.text.lookup import MAX_DIGITS
 from fabula.workspace.cursor import explain_words
-from fabula.workspace.names import find_document, match_documents, name_documents
+from fabula.workspace.names import find_document, match_documents, match_named, name_documents
 
 START, END = message("start"), message("end")  # take a limit in the story away
 
@@ -27,6 +27,8 @@ def read_place(reading: ReadTransaction, text: str) -> Position:
     named = name_documents(rows)
     marks = [place for place, character in enumerate(text) if character in "@:："]
     cuts = (len(text), *reversed(marks))  # the longest name that a chapter has
+    if marks and not match_named(named, text):  # a title may hold such a mark; a number before one is no title
+        cuts = cuts[1:]
     cut = next((cut for cut in cuts if match_documents(rows, named, text[:cut])), len(text))
     found = find_document(rows, text[:cut], code=Code.TREE_INVALID)
     row = next(row for row in rows if row.id == found)

@@ -14,7 +14,7 @@ from fabula.formats.safe.nesting import is_deeper
 
 NEVER_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _MAX_DEPTH = 200
-_MAX_TAGS = 1_000_000  # a novel has a few hundred thousand; an element takes much more memory than its bytes
+_MAX_TAGS = 600_000  # a novel has a few hundred thousand; an element takes much more memory than its bytes
 _MAX_TAG = 250_000  # bytes; the longest of Word, the outline of a drawing, takes tens of thousands
 _LONG_STRETCH = re.compile(rb"<[^<!?][^<]{%d}" % _MAX_TAG)  # a tag, and perhaps the text behind it
 _TAG = re.compile(rb"""<(?:[^"'>]++|"[^"]*+"|'[^']*+')*+""")
