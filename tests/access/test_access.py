@@ -156,7 +156,7 @@ def test_a_player_sees_through_one_character(workspace: Workspace) -> None:
     grants = person.memberships["coast"].grants
     assert grants.characters == frozenset({"mara"})
     assert grants.documents == frozenset()
-    found = open_accounts(workspace).find_person("Bob")
+    found = open_accounts(workspace).find_access(workspace.people.create_key("game", person="bob").secret)
     assert found is not None
     assert found.make_principal("coast").grants == grants
 

@@ -11,6 +11,7 @@ import httpx2
 import uvicorn
 
 from fabula.server.access import OWNER_ACCESS, Access
+from fabula.server.accounts import Accounts
 from fabula.server.app import make_app
 from fabula.server.tokens import LocalTokens
 from fabula.workspace.workspace import Workspace
@@ -39,7 +40,7 @@ def run_server(
     """Serve a workspace until the block ends; `people` are callers by token, and `model` answers."""
     tokens = LocalTokens({OWNER_TOKEN: OWNER_ACCESS, **(people or {})})
     config = uvicorn.Config(
-        make_app(workspace, tokens, model=model or ScriptedProvider()),
+        make_app(workspace, Accounts(workspace.store, tokens), model=model or ScriptedProvider()),
         host="127.0.0.1",
         port=0,
         log_config=None,

@@ -9,6 +9,7 @@ from fabula.access.model import Membership, Right, Role
 from fabula.server.access import OWNER_ACCESS, Access
 from fabula.server.security import COOKIE
 from fabula.server.tokens import LINK_SECONDS, LocalTokens
+from fabula.workspace.workspace import Workspace
 from tests.server.running import OWNER_TOKEN, RunningServer
 
 
@@ -98,3 +99,29 @@ def test_a_role_has_the_rights_of_its_row() -> None:
     assert not access.has_right(Right.STORE)
     assert not access.make_principal("one").may_inspect
     assert OWNER_ACCESS.make_principal("any").may_inspect
+
+
+def test_somebody_signs_in_with_a_password_and_out_again(server: RunningServer, workspace: Workspace) -> None:
+    workspace.people.add("ann", password="correct horse")
+    with server.client(None, Origin=server.base_url) as browser:
+        for body in ({"account": "ann", "password": "wrong horse"}, {"account": "zed", "password": "correct horse"}):
+            assert read_code(browser.post("/api/session", json=body)) == (401, "ACCESS_REQUIRED")
+        assert browser.post("/api/session", json={"account": "ann"}).status_code == 400
+        answer = browser.post("/api/session", json={"account": "ann", "password": "correct horse"})
+        assert answer.status_code == 204
+        assert "httponly" in answer.headers["set-cookie"].lower()
+        assert browser.get("/api/projects").status_code == 200
+        session = browser.cookies[COOKIE]
+        assert browser.delete("/api/session").status_code == 204
+        assert COOKIE not in browser.cookies
+    with server.client(None, Cookie=f"{COOKIE}={session}") as late:
+        assert read_code(late.get("/api/projects")) == (401, "ACCESS_REQUIRED")
+
+
+def test_after_five_wrong_passwords_the_right_one_waits_too(server: RunningServer, workspace: Workspace) -> None:
+    workspace.people.add("ann", password="correct horse")
+    with server.client(None) as browser:
+        for _ in range(5):
+            browser.post("/api/session", json={"account": "ann", "password": "wrong horse"})
+        answer = browser.post("/api/session", json={"account": "Ann", "password": "correct horse"})
+    assert read_code(answer) == (429, "ACCESS_TOO_MANY_TRIES")

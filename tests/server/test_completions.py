@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
 from openai import APIStatusError, NotFoundError, OpenAI, UnprocessableEntityError
 
 from fabula.access.model import Membership, Role
+from fabula.codex import Codex
 from fabula.context.request import Grants
 from fabula.server.access import Access
 from fabula.workspace.workspace import Workspace
@@ -28,7 +29,7 @@ __all__ = ["harbour", "model"]
 @pytest.fixture
 def server(harbour: Workspace) -> Iterator[RunningServer]:
     project = harbour.project("Harbour")
-    ids = {one.name: one.id for one in project.view.snapshots[_codex()].entries}
+    ids = {one.name: one.id for one in project.view.snapshots[Codex].entries}
     player = Access(
         user="bob", memberships={project.id: Membership(Role.PLAYER, Grants(characters=frozenset({ids["Bo"]})))}
     )
@@ -36,12 +37,6 @@ def server(harbour: Workspace) -> Iterator[RunningServer]:
     stranger = Access(user="zed")
     with run_server(harbour, {"player": player, "reader": reader, "stranger": stranger}) as running:
         yield running
-
-
-def _codex() -> Any:
-    from fabula.codex import Codex
-
-    return Codex
 
 
 def open_client(server: RunningServer, token: str = OWNER_TOKEN) -> OpenAI:
@@ -216,8 +211,6 @@ def test_a_failure_in_the_middle_of_a_stream_says_so(server: RunningServer, mode
 def test_a_client_that_leaves_stops_the_model(server: RunningServer, model: ModelServer) -> None:
     async def script(exchange: Exchange) -> None:
         await start_answer(exchange, "openai", "The cap")
-        import asyncio
-
         await asyncio.sleep(60)
 
     model.script = script

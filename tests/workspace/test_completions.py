@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from fabula.conversation.model import MAX_MESSAGE_CHARACTERS
 from fabula.core.errors import Code, FabulaError
 from fabula.llm.model import Usage
 from fabula.workspace.completions import prepare_completion, read_options, stream_completion
@@ -230,3 +231,13 @@ def test_a_request_that_cannot_be_answered_is_refused(harbour: Workspace, data: 
     error = refuse(harbour, data)
     assert error.code is code
     assert names in error.sentence
+
+
+def test_an_answer_that_cannot_be_recorded_has_failed(harbour: Workspace, model: ModelServer) -> None:
+    model.script = openai_answer("Aye.")
+    long = "word " * (MAX_MESSAGE_CHARACTERS // 5 + 1)
+    events = complete(harbour, body(say(long), reply("Aye."), say("Again?"), store=True))
+    assert isinstance(events[-1], Failed)
+    assert events[-1].error.code is Code.TEXT_INVALID
+    assert events[-1].text == "Aye."
+    assert not harbour.project("Harbour").conversations.list_all()

@@ -181,6 +181,19 @@ def add_messages(
     return _append(tx, conversation_id, new_messages, as_first=as_first)
 
 
+def check_length(text: str, *, limit: int = MAX_MESSAGE_CHARACTERS) -> None:
+    """Refuse the text of a message that is too long."""
+    if len(text) > limit:
+        raise FabulaError(
+            Code.TEXT_INVALID,
+            message(
+                "This message has {count:,} characters, and one may have {limit:,}. Nothing was changed.",
+                count=len(text),
+                limit=limit,
+            ),
+        )
+
+
 def select_branch(
     tx: WriteTransaction, conversation_id: str, message_id: str | None, *, expected: int | None = None
 ) -> int:
@@ -198,15 +211,7 @@ def correct_message(tx: WriteTransaction, message_id: str, content: str, *, expe
     text = normalise(content)
     if not text.strip():
         raise FabulaError(Code.TEXT_INVALID, message("A corrected message needs a text. Nothing was changed."))
-    if len(text) > max(MAX_MESSAGE_CHARACTERS, len(row.content)):
-        raise FabulaError(
-            Code.TEXT_INVALID,
-            message(
-                "This message has {count:,} characters, and one may have {limit:,}. Nothing was changed.",
-                count=len(text),
-                limit=MAX_MESSAGE_CHARACTERS,
-            ),
-        )
+    check_length(text, limit=max(MAX_MESSAGE_CHARACTERS, len(row.content)))
     if text == row.content and expected in (None, row.version):
         return int(row.version)
     return _replace_content(tx, row, text, expected)

@@ -8,8 +8,8 @@ from typing import Literal
 from msgspec import Struct
 from sqlalchemy import ColumnElement, and_, desc, literal, or_
 
-from fabula.conversation.edits import NOTHING_DUE, ConversationRecord, add_messages
-from fabula.conversation.model import MAX_MESSAGE_CHARACTERS, Message
+from fabula.conversation.edits import NOTHING_DUE, ConversationRecord, add_messages, check_length
+from fabula.conversation.model import Message
 from fabula.conversation.participants import base_id, conv_key
 from fabula.conversation.presence import load_attendance
 from fabula.conversation.snapshot import load_newest_messages
@@ -143,15 +143,7 @@ def _find_among_latest(
 
 def record_message(tx: WriteTransaction, conversation_id: str, new: Message) -> Message:
     """Record a message of somebody who takes part; a speaker or listener who is not present is refused."""
-    if len(new.content) > MAX_MESSAGE_CHARACTERS:
-        raise FabulaError(
-            Code.TEXT_INVALID,
-            message(
-                "This message has {count:,} characters, and one may have {limit:,}. Nothing was changed.",
-                count=len(new.content),
-                limit=MAX_MESSAGE_CHARACTERS,
-            ),
-        )
+    check_length(new.content)
     attendance = load_attendance(tx, conversation_id)
     named = [one for one in (new.speaker, *(new.audience or ())) if one]
     absent = [one for one in named if base_id(one) not in attendance.present] if attendance.ranges else []

@@ -124,7 +124,7 @@ async def _stream_once(
             text, surrogate = _join_surrogates(surrogate + event.text)
             if text or event.tool_calls:
                 chunks.append(text)
-                length += len(text) + len(repr(event.tool_calls)) * bool(event.tool_calls)
+                length += len(text) + sum(len(str(call)) for call in event.tool_calls)
                 yield TextChunk(text, event.tool_calls)
             if length > call.max_answer_characters:
                 raise invalid_answer_error(provider.name, message("more text than was asked for, and did not stop"))

@@ -1,7 +1,7 @@
-"""Finds the caller of a request among the tokens of this process, the keys and sessions of the store, or a proxy's.
+"""Finds the caller of a request among the tokens of this process and the keys and sessions of the store (ppl-2).
 
 What the store says is remembered for a few seconds, so that a request costs no query; a key that is revoked, or a role
-that is taken away, ends within that time in every process. Failed attempts of one address are slowed down.
+that is taken away, ends within that time in every process. After five wrong passwords an account waits a minute.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from threading import Lock
 
 from fabula import access
 from fabula.access import Person
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.server.access import OWNER_ACCESS, Access
 from fabula.server.tokens import LocalTokens
 from fabula.store.store import LOCAL_USER, Store
@@ -21,6 +23,7 @@ from fabula.store.store import LOCAL_USER, Store
 log = logging.getLogger("fabula.security")
 
 REMEMBERED_SECONDS = 5.0
+MAX_FAILURES, WAIT_SECONDS = 5, 60.0  # wrong passwords of an account, and how long it waits then
 _MAX_REMEMBERED = 10_000
 
 
@@ -31,6 +34,7 @@ class Accounts:
         self._store, self._tokens, self._clock = store, tokens, clock
         self._lock = Lock()
         self._remembered: OrderedDict[str, tuple[float, Access | None]] = OrderedDict()
+        self._failures: OrderedDict[str, tuple[int, float]] = OrderedDict()  # by account: how many, and until when
 
     def find_access(self, secret: str) -> Access | None:
         """Return the caller whose token, key or session this is."""
@@ -39,18 +43,28 @@ class Accounts:
         local = self._tokens.find_access(secret)
         return local if local is not None else self._remember(access.hash_secret(secret), lambda: self._load(secret))
 
-    def find_person(self, account: str) -> Access | None:
-        """Return the caller whom a reverse proxy names."""
-        return self._remember(f"proxy:{account}", lambda: self._load_person(account))
-
     def begin_session(self, code: str) -> str | None:
         """Begin a session with the code of a link; None where it is not valid."""
         return self._tokens.begin_session(code)
 
     def sign_in(self, account: str, password: str) -> str | None:
         """Begin a session of whoever has this password; None where name and password do not belong together."""
+        name = account.strip().lower()
+        with self._lock:
+            failures, until = self._failures.get(name, (0, 0.0))
+        if failures >= MAX_FAILURES and until > self._clock():
+            raise FabulaError(
+                Code.ACCESS_TOO_MANY_TRIES,
+                message("There were too many wrong passwords for this account. Wait a minute, then try again."),
+            )
         with self._store.read(user=LOCAL_USER) as reading:
-            person = access.check_password(reading, account, password)
+            person = access.check_password(reading, name, password)
+        with self._lock:
+            self._failures.pop(name, None)
+            if person is None:
+                self._failures[name] = (failures + 1, self._clock() + WAIT_SECONDS)
+                while len(self._failures) > _MAX_REMEMBERED:
+                    self._failures.popitem(last=False)
         if person is None:
             log.warning("sign-in refused")
             return None
@@ -61,6 +75,7 @@ class Accounts:
 
     def sign_out(self, secret: str) -> None:
         """End a session."""
+        self._tokens.sign_out(secret)
         with self._store.write(user=LOCAL_USER) as tx:
             owner = access.find_session(tx, secret)
             if owner is not None:
@@ -98,10 +113,6 @@ class Accounts:
         rights = None if key.rights is None else frozenset(key.rights)
         projects = None if key.projects is None else frozenset(key.projects)
         return found.limit(rights=rights, projects=projects)
-
-    def _load_person(self, account: str) -> Access | None:
-        with self._store.read(user=LOCAL_USER) as reading:
-            return _make_access(access.find_person(reading, account.strip().lower()))
 
 
 def _make_access(person: Person | None) -> Access | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
-from litestar import Litestar, MediaType, Request, Response, get
+from litestar import Litestar, MediaType, Request, Response, delete, get, post
 from litestar.types import ControllerRouterHandler
 
 from fabula.core.errors import Code, FabulaError
@@ -18,9 +18,11 @@ from fabula.server.handlers import API, RouteTable
 from fabula.server.openapi import make_document
 from fabula.server.problems import choose_language, describe_exception, encode_problem
 from fabula.server.routes import ROUTES, Route
-from fabula.server.security import COOKIE, LINK_PATH, ASGIApp, SecurityMiddleware
+from fabula.server.security import COOKIE, LINK_PATH, SESSION_PATH, ASGIApp, SecurityMiddleware, read_session
 from fabula.server.tokens import SESSION_SECONDS, Authenticator
 from fabula.workspace.chat.replies import ChatModel
+from fabula.workspace.schemas.people import SignInRequest
+from fabula.workspace.schemas.schema import decode
 from fabula.workspace.workspace import Workspace
 
 MAX_BODY = 10_000_000  # bytes of a request that is no upload
@@ -77,11 +79,28 @@ def make_app(
                 Code.ACCESS_LINK_INVALID,
                 message("This link was used already or is too old. Start `fabula serve` again for a new one."),
             )
-        answer: Response[None] = Response(None, status_code=303, headers={"location": API})
-        answer.set_cookie(COOKIE, session, max_age=SESSION_SECONDS, httponly=True, samesite="strict", path="/")
+        return _with_cookie(Response(None, status_code=303, headers={"location": API}), session)
+
+    @post(SESSION_PATH, status_code=204)
+    async def sign_in(request: Request[Any, Any, Any]) -> Response[None]:
+        """Begin a session with the name of an account and its password."""
+        asked = decode(await request.body(), SignInRequest, what=message("request"))
+        session = await workspace.call(authenticator.sign_in, asked.account, asked.password)
+        if session is None:
+            raise FabulaError(
+                Code.ACCESS_REQUIRED, message("There is no account with this name and this password. Try again.")
+            )
+        return _with_cookie(Response(None), session)
+
+    @delete(SESSION_PATH, status_code=204)
+    async def sign_out(request: Request[Any, Any, Any]) -> Response[None]:
+        """End the session that the request comes with."""
+        await workspace.call(authenticator.sign_out, read_session(request.scope))
+        answer: Response[None] = Response(None)
+        answer.delete_cookie(COOKIE, path="/")
         return answer
 
-    others = [show_api, show_style, show_document, show_health, show_readiness, open_link]
+    others = [show_api, show_style, show_document, show_health, show_readiness, open_link, sign_in, sign_out]
     own = [*table.make_handlers(), *table.make_stream_handlers(), *make_completion_handlers(workspace)]
     app = Litestar(
         [*own, *others, *handlers],
@@ -93,6 +112,11 @@ def make_app(
         on_shutdown=[table.streams.close],
     )
     return SecurityMiddleware(app, authenticator, hosts=hosts)
+
+
+def _with_cookie(answer: Response[None], session: str) -> Response[None]:
+    answer.set_cookie(COOKIE, session, max_age=SESSION_SECONDS, httponly=True, samesite="strict", path="/")
+    return answer
 
 
 def _encode_document(table: RouteTable) -> bytes:

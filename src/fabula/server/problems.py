@@ -99,7 +99,7 @@ _CODES_BY_STATUS = {
         Code.MCP_NOT_INSTALLED,
         Code.LLM_TOO_LONG,
     ),
-    429: (Code.BACKPRESSURE,),
+    429: (Code.BACKPRESSURE, Code.ACCESS_TOO_MANY_TRIES),
     500: (
         Code.JOB_ABANDONED,
         Code.JOB_FAILED,

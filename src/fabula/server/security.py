@@ -27,6 +27,7 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 COOKIE = "fabula_session"
 OPEN_PATHS = ("/healthz", "/readyz")  # and the links that begin a session
 LINK_PATH = "/open/"
+SESSION_PATH = "/api/session"  # signing in needs no caller yet
 SECURITY_HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -85,7 +86,7 @@ class SecurityMiddleware:
         origin = headers.get("origin")
         if origin is not None and origin.lower().partition("://")[2] != host.lower():
             raise _refuse_origin()
-        if path in OPEN_PATHS or path.startswith(LINK_PATH):
+        if path in OPEN_PATHS or path.startswith(LINK_PATH) or (method == "POST" and path == SESSION_PATH):
             return None
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
@@ -102,6 +103,11 @@ class SecurityMiddleware:
                 ),
             )
         return access
+
+
+def read_session(scope: Scope) -> str:
+    """Return the secret of the session that a request comes with; empty without one."""
+    return _read_session(_read_headers(scope).get("cookie", ""))
 
 
 def set_access(scope: Scope, access: Access | None) -> None:

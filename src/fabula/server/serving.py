@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import uvicorn
 from msgspec import Struct
 
+from fabula.access.passwords import make_secret
 from fabula.core.errors import Code, FabulaError
 from fabula.core.file_errors import describe_os_error
 from fabula.core.messages import message
@@ -17,7 +18,7 @@ from fabula.server.access import OWNER_ACCESS
 from fabula.server.accounts import Accounts
 from fabula.server.app import make_app
 from fabula.server.security import LINK_PATH, LOOPBACK
-from fabula.server.tokens import LocalTokens, make_token
+from fabula.server.tokens import LocalTokens
 from fabula.workspace.workspace import Workspace
 
 SHUTDOWN_SECONDS = 10  # that requests and streams have to end
@@ -46,7 +47,7 @@ def serve(
     `on_ready` is called when the socket is open: requests that come from then on are answered.
     """
     with _open_socket(host, port) as opened:
-        token, number = make_token(), opened.getsockname()[1]
+        token, number = make_secret(), opened.getsockname()[1]
         tokens = LocalTokens({token: OWNER_ACCESS})
         config = uvicorn.Config(
             make_app(workspace, Accounts(workspace.store, tokens), hosts=[host]),

@@ -47,7 +47,7 @@ from fabula.workspace.grants import has_limits
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.completions import ClientMessage, CompletionRequest, join_tool_calls, refuse_completion
 from fabula.workspace.verbs import require_store
-from fabula.workspace.writing import Completed, TextDelta, Writer, WritingEvent
+from fabula.workspace.writing import Completed, Failed, TextDelta, Writer, WritingEvent
 from fabula.workspace.writing_options import ModelChoice, size_request
 
 MODEL_PREFIX = "fabula"
@@ -158,10 +158,19 @@ async def stream_completion(prepared: PreparedCompletion) -> AsyncGenerator[Writ
                 if isinstance(event, TextDelta):
                     calls += event.tool_calls
                 elif isinstance(event, Completed) and prepared.asked.store:
-                    await asyncio.to_thread(record_completion, prepared, event.text, join_tool_calls(calls))
+                    event = await asyncio.to_thread(_record, prepared, event, join_tool_calls(calls))
                 yield event
     finally:
         await provider.aclose()
+
+
+def _record(prepared: PreparedCompletion, end: Completed, tool_calls: Sequence[Mapping[str, Any]]) -> WritingEvent:
+    """Record an answer; one that cannot be recorded has failed, since the client asked for both."""
+    try:
+        record_completion(prepared, end.text, tool_calls)
+    except FabulaError as error:
+        return Failed(variant=end.variant, text=end.text, run_id=end.run_id, error=error, cost=end.cost)
+    return end
 
 
 def record_completion(prepared: PreparedCompletion, answer: str, tool_calls: Sequence[Mapping[str, Any]] = ()) -> str:
@@ -179,6 +188,8 @@ def record_completion(prepared: PreparedCompletion, answer: str, tool_calls: Seq
         parents = (None, *(one.id for one in path))
         linked = [replace(one, parent_id=parent) for one, parent in zip(path, parents, strict=False)]
         new = [one for one in linked if one.id not in known]
+        for one in new:
+            edits.check_length(one.content)
         if new:
             edits.add_messages(tx, ident, new, as_first=new[0].parent_id is None)
         else:

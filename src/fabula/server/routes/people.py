@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fabula.access.model import ApiKey, NewKey, Person, Right
+from fabula.access.model import Person, Right
 from fabula.server.routes.route import NOTHING, Answer, Call, Route, make_list, mount
 from fabula.workspace.schemas.people import (
     AccountInfo,
@@ -18,16 +18,8 @@ def _describe_account(person: Person, call: Call) -> AccountInfo:
     return describe_account(person, {one.id: one.title for one in call.workspace.projects()})
 
 
-def _describe_key(key: ApiKey) -> KeyInfo:
-    return describe_key(key)
-
-
-def _describe_new_key(made: NewKey) -> NewKeyInfo:
-    return describe_new_key(made)
-
-
 _ACCOUNT = Answer(AccountInfo, _describe_account)
-_KEY = Answer(KeyInfo, _describe_key)
+_KEY = Answer(KeyInfo, describe_key)
 
 ROUTES = mount(
     "people",
@@ -61,7 +53,7 @@ ROUTES = mount(
             "/keys",
             "create_key",
             Right.STORE,
-            Answer(NewKeyInfo, _describe_new_key),
+            Answer(NewKeyInfo, describe_new_key),
             {"label": "my script", "rights": ["read"]},
             creates=True,
         ),

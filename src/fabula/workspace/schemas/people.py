@@ -8,6 +8,13 @@ from fabula.access import ApiKey, NewKey, Person
 from fabula.workspace.schemas.schema import Schema, describe
 
 
+class SignInRequest(Schema):
+    """The name of an account and its password."""
+
+    account: str
+    password: str
+
+
 class RoleInfo(Schema):
     """The role of somebody in a project; a player's characters, by their ids."""
 
