@@ -95,7 +95,7 @@ def make_app(
     @delete(SESSION_PATH, status_code=204)
     async def sign_out(request: Request[Any, Any, Any]) -> Response[None]:
         """End the session that the request comes with."""
-        await workspace.call(authenticator.sign_out, read_session(request.scope))
+        await workspace.call(authenticator.sign_out, read_session(request.headers.get("cookie", "")))
         answer: Response[None] = Response(None)
         answer.delete_cookie(COOKIE, path="/")
         return answer

@@ -92,7 +92,7 @@ class SecurityMiddleware:
         if scheme.lower() == "bearer":
             access = self._authenticator.find_access(token.strip())
         else:
-            access = self._authenticator.find_access(_read_session(headers.get("cookie", "")))
+            access = self._authenticator.find_access(read_session(headers.get("cookie", "")))
             if access is not None and method not in _SAFE_METHODS and origin is None:
                 raise _refuse_origin()
         if access is None:
@@ -103,11 +103,6 @@ class SecurityMiddleware:
                 ),
             )
         return access
-
-
-def read_session(scope: Scope) -> str:
-    """Return the secret of the session that a request comes with; empty without one."""
-    return _read_session(_read_headers(scope).get("cookie", ""))
 
 
 def set_access(scope: Scope, access: Access | None) -> None:
@@ -146,7 +141,8 @@ def _read_name(host: str) -> str:
         return ""
 
 
-def _read_session(cookie: str) -> str:
+def read_session(cookie: str) -> str:
+    """Return the secret of the session that a `Cookie` header holds; empty without one."""
     try:
         found = SimpleCookie(cookie).get(COOKIE)
     except CookieError:
