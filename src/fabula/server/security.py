@@ -16,17 +16,16 @@ from urllib.parse import urlsplit
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.server.access import Access
+from fabula.server.accounts import Accounts
+from fabula.server.address import LINK_PATH, LOOPBACK
 from fabula.server.problems import choose_language, describe_refusal, encode_problem
-from fabula.server.tokens import Authenticator
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 ASGIApp = Callable[[Any, Any, Any], Awaitable[None]]
 
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 COOKIE = "fabula_session"
 OPEN_PATHS = ("/healthz", "/readyz")  # and the links that begin a session
-LINK_PATH = "/open/"
 SESSION_PATH = "/api/session"  # signing in needs no caller yet
 SECURITY_HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -45,10 +44,10 @@ _HEADERS = [(name.encode(), value.encode()) for name, value in SECURITY_HEADERS.
 class SecurityMiddleware:
     """Checks who sends a request and from where, and adds security headers to every answer."""
 
-    def __init__(self, app: ASGIApp, authenticator: Authenticator, *, hosts: Iterable[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, accounts: Accounts, *, hosts: Iterable[str] = ()) -> None:
         """`hosts` are names of this server beside those of the loopback."""
         self.app = app
-        self._authenticator = authenticator
+        self._accounts = accounts
         self._hosts = LOOPBACK | {host.lower() for host in hosts}
 
     async def __call__(self, scope: Scope, receive: object, send: Send) -> None:
@@ -90,9 +89,9 @@ class SecurityMiddleware:
             return None
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            access = self._authenticator.find_access(token.strip())
+            access = self._accounts.find_access(token.strip())
         else:
-            access = self._authenticator.find_access(read_session(headers.get("cookie", "")))
+            access = self._accounts.find_access(read_session(headers.get("cookie", "")))
             if access is not None and method not in _SAFE_METHODS and origin is None:
                 raise _refuse_origin()
         if access is None:
