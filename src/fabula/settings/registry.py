@@ -308,6 +308,14 @@ _CONTEXT = (
         sentence=message("How many steps of relations bring further codex entries along; 0 brings none."),
     ),
     SettingDefinition(
+        name="search.passages",
+        group="context",
+        kind="bool",
+        default=True,
+        scopes=_BOTH,
+        sentence=message("Whether prompts hold passages of earlier chapters and conversations that search finds."),
+    ),
+    SettingDefinition(
         name="search.embedding",
         group="context",
         kind="choice",

@@ -162,7 +162,8 @@ class Workspace:
         from fabula.context.request import Principal
         from fabula.workspace.project import OWNER_PRINCIPAL, ProjectHandle
 
-        project_id, asking = projects.find_project(self.store, name).id, principal or OWNER_PRINCIPAL
+        project_id = name if self.store.has_project(name) else projects.find_project(self.store, name).id
+        asking = principal or OWNER_PRINCIPAL
         if not isinstance(asking, Principal):
             raise FabulaError(
                 Code.REQUEST_INVALID,

@@ -251,5 +251,6 @@ def make_name(verb: str) -> str:
     return "".join(word.capitalize() for word in re.split(r"[._]", verb))
 
 
+@cache
 def _parameter_names(function: Callable[..., Any]) -> frozenset[str]:
     return frozenset(inspect.signature(function).parameters)
