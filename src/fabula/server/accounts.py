@@ -10,6 +10,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from math import ceil
 from threading import Lock
 
 from fabula import access
@@ -24,7 +25,7 @@ log = logging.getLogger("fabula.security")
 
 REMEMBERED_SECONDS = 5.0
 MAX_FAILURES, WAIT_SECONDS = 5, 60.0  # wrong passwords of an account, and how long it waits then
-_MAX_REMEMBERED = 10_000
+_MAX_REMEMBERED, _MAX_REFUSED = 10_000, 1_000
 
 
 class Accounts:
@@ -33,15 +34,42 @@ class Accounts:
     def __init__(self, store: Store, tokens: LocalTokens, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._store, self._tokens, self._clock = store, tokens, clock
         self._lock = Lock()
-        self._remembered: OrderedDict[str, tuple[float, Access | None]] = OrderedDict()
+        self._remembered: OrderedDict[str, tuple[float, Access]] = OrderedDict()  # by hash: until when, and who it is
+        self._refused: OrderedDict[str, float] = OrderedDict()  # hashes that nobody has, and until when
         self._failures: OrderedDict[str, tuple[int, float]] = OrderedDict()  # by account: how many, and until when
 
     def find_access(self, secret: str) -> Access | None:
         """Return the caller whose token, key or session this is."""
-        if not secret or len(secret) > 200:
-            return None
-        local = self._tokens.find_access(secret)
-        return local if local is not None else self._remember(access.hash_secret(secret), lambda: self._load(secret))
+        is_known, found = self.recall(secret)
+        return found if is_known else self.load(secret)
+
+    def recall(self, secret: str) -> tuple[bool, Access | None]:
+        """Return whether it is known, without the store, whose secret this is, and the caller.
+
+        A caller who is not known any more, because the store must be asked again, is returned too.
+        """
+        local = self._tokens.find_access(secret) if 0 < len(secret) <= 200 else None
+        if local is not None or not access.has_secret_form(secret):
+            return True, local
+        hashed, now = access.hash_secret(secret), self._clock()
+        with self._lock:
+            until, found = self._remembered.get(hashed, (0.0, None))
+            return until > now or self._refused.get(hashed, 0.0) > now, found
+
+    def load(self, secret: str) -> Access | None:
+        """Ask the store whose secret this is, and remember it for a few seconds."""
+        hashed, until, found = access.hash_secret(secret), self._clock() + REMEMBERED_SECONDS, self._load(secret)
+        with self._lock:
+            self._remembered.pop(hashed, None)
+            self._refused.pop(hashed, None)
+            if found is not None:
+                self._remembered[hashed] = (until, found)
+            else:
+                self._refused[hashed] = until
+            for remembered, most in ((self._remembered, _MAX_REMEMBERED), (self._refused, _MAX_REFUSED)):
+                while len(remembered) > most:
+                    remembered.popitem(last=False)
+        return found
 
     def begin_session(self, code: str) -> str | None:
         """Begin a session with the code of a link; None where it is not valid."""
@@ -56,6 +84,7 @@ class Accounts:
             raise FabulaError(
                 Code.ACCESS_TOO_MANY_TRIES,
                 message("There were too many wrong passwords for this account. Wait a minute, then try again."),
+                retry_seconds=ceil(until - self._clock()),
             )
         with self._store.read(user=LOCAL_USER) as reading:
             person = access.check_password(reading, name, password)
@@ -82,20 +111,6 @@ class Accounts:
                 access.end_sessions(tx, owner, secret)
         with self._lock:
             self._remembered.pop(access.hash_secret(secret), None)
-
-    def _remember(self, key: str, load: Callable[[], Access | None]) -> Access | None:
-        now = self._clock()
-        with self._lock:
-            known = self._remembered.get(key)
-        if known is not None and known[0] > now:
-            return known[1]
-        found = load()
-        with self._lock:
-            self._remembered[key] = (now + REMEMBERED_SECONDS, found)
-            self._remembered.move_to_end(key)
-            while len(self._remembered) > _MAX_REMEMBERED:
-                self._remembered.popitem(last=False)
-        return found
 
     def _load(self, secret: str) -> Access | None:
         """Find a key or a session in the store."""

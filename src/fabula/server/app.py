@@ -15,6 +15,7 @@ from fabula.core.version import __version__
 from fabula.server.api_page import STYLE, make_page
 from fabula.server.completions import make_completion_handlers
 from fabula.server.handlers import API, RouteTable
+from fabula.server.limits import read_rates
 from fabula.server.openapi import make_document
 from fabula.server.problems import choose_language, describe_exception, encode_problem
 from fabula.server.routes import ROUTES, Route
@@ -111,7 +112,7 @@ def make_app(
         debug=False,
         on_shutdown=[table.streams.close],
     )
-    return SecurityMiddleware(app, authenticator, hosts=hosts)
+    return SecurityMiddleware(app, authenticator, hosts=hosts, rates=read_rates())
 
 
 def _with_cookie(answer: Response[None], session: str) -> Response[None]:

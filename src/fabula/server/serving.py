@@ -17,6 +17,7 @@ from fabula.core.messages import message
 from fabula.server.access import OWNER_ACCESS
 from fabula.server.accounts import Accounts
 from fabula.server.app import make_app
+from fabula.server.connections import BoundedProtocol
 from fabula.server.security import LINK_PATH, LOOPBACK
 from fabula.server.tokens import LocalTokens
 from fabula.workspace.workspace import Workspace
@@ -52,6 +53,8 @@ def serve(
         config = uvicorn.Config(
             make_app(workspace, Accounts(workspace.store, tokens), hosts=[host]),
             log_config=None,
+            http=BoundedProtocol,
+            ws="none",
             access_log=False,  # addresses hold titles of the story
             proxy_headers=False,
             server_header=False,

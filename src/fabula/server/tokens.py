@@ -23,7 +23,9 @@ _MAX_SESSIONS = 1_000
 class Authenticator(Protocol):
     """What finds the caller of a request by a token or by the cookie of a session."""
 
-    def find_access(self, secret: str) -> Access | None: ...
+    def recall(self, secret: str) -> tuple[bool, Access | None]: ...
+
+    def load(self, secret: str) -> Access | None: ...
 
     def begin_session(self, code: str) -> str | None: ...
 
@@ -49,6 +51,14 @@ class LocalTokens:
             return access
         session = self._sessions.get(hashed)
         return session[0] if session is not None and session[1] > self._clock() else None
+
+    def recall(self, secret: str) -> tuple[bool, Access | None]:
+        """Return that it is known whose secret this is, and the caller."""
+        return True, self.find_access(secret)
+
+    def load(self, secret: str) -> Access | None:
+        """Return the caller; there is no store to ask."""
+        return self.find_access(secret)
 
     def make_code(self, access: Access = OWNER_ACCESS) -> str:
         """Make the code of a link that begins one session within ten minutes."""
