@@ -21,7 +21,6 @@ from fabula.server.access import OWNER_ACCESS
 from fabula.server.accounts import Accounts
 from fabula.server.limits import MAX_BUCKETS, MAX_TRIES, RateSettings, RequestRates, TokenBuckets, name_network
 from fabula.server.security import SecurityMiddleware
-from fabula.server.tokens import LocalTokens
 from fabula.workspace.read_only import open_read_only
 from fabula.workspace.workspace import Workspace
 from tests.blank import lay
@@ -147,7 +146,7 @@ class Asker:
 
 def test_whoever_sends_too_many_requests_is_told_when_to_come_back(workspace: Workspace) -> None:
     clock = [0.0]
-    accounts = Accounts(workspace.store, LocalTokens({"one": OWNER_ACCESS, "two": OWNER_ACCESS}))
+    accounts = Accounts(workspace.store, {"one": OWNER_ACCESS, "two": OWNER_ACCESS})
     asker = Asker(accounts, RateSettings(for_caller=1, for_address=2), clock)
 
     async def run() -> None:
@@ -172,7 +171,7 @@ def test_a_million_keys_are_not_looked_for(workspace: Workspace, monkeypatch: py
     workspace.people.add("ann", password="correct horse")
     key = workspace.people.create_key("script", person="ann").secret
     clock = [0.0]
-    accounts = Accounts(workspace.store, LocalTokens({"one": OWNER_ACCESS}), clock=lambda: clock[0])
+    accounts = Accounts(workspace.store, {"one": OWNER_ACCESS}, clock=lambda: clock[0])
     asker = Asker(accounts, RateSettings(for_caller=1e6, for_address=1e6), clock)
     looked: list[str] = []
     load = accounts.load
@@ -202,7 +201,7 @@ def test_a_million_keys_are_not_looked_for(workspace: Workspace, monkeypatch: py
 
 
 def test_wrong_keys_take_a_bounded_memory(workspace: Workspace) -> None:
-    accounts = Accounts(workspace.store, LocalTokens({}))
+    accounts = Accounts(workspace.store, {})
     for number in range(1_200):
         assert accounts.find_access(f"{number:043d}") is None
     assert len(accounts._refused) <= 1_000
@@ -211,7 +210,7 @@ def test_wrong_keys_take_a_bounded_memory(workspace: Workspace) -> None:
 
 def test_the_store_is_asked_once_for_a_key_that_many_requests_have(workspace: Workspace) -> None:
     key = workspace.people.create_key("script").secret
-    accounts = Accounts(workspace.store, LocalTokens({}))
+    accounts = Accounts(workspace.store, {})
     asker = Asker(accounts, RateSettings(), [0.0])
     threads: list[str] = []
     load = accounts.load

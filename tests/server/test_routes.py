@@ -11,13 +11,13 @@ import msgspec
 import pytest
 from litestar import Litestar
 
+from fabula.server.accounts import Accounts
 from fabula.server.app import make_app
 from fabula.server.openapi import choose_path_example, make_document
 from fabula.server.requests import find_list_fields
 from fabula.server.routes import ROUTES, Route
 from fabula.server.routes.route import find_class
 from fabula.server.security import SecurityMiddleware
-from fabula.server.tokens import LocalTokens
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.verbs import LazyVerbs
 from fabula.workspace.workspace import Workspace
@@ -114,7 +114,7 @@ def test_the_description_refers_to_nothing_that_it_does_not_define() -> None:
 
 
 def test_the_server_has_no_address_beside_the_table_but_those_that_need_no_rule(workspace: Workspace) -> None:
-    app = make_app(workspace, LocalTokens({}))
+    app = make_app(workspace, Accounts(workspace.store, {}))
     assert isinstance(app, SecurityMiddleware)
     assert isinstance(app.app, Litestar)
     served = {(method, route.path) for route in app.app.routes for method in getattr(route, "methods", ())}

@@ -5,8 +5,10 @@ from fabula.access.edits import (
     begin_session,
     check_password,
     create_key,
+    create_link,
     end_sessions,
     find_key,
+    find_link,
     find_person,
     find_session,
     get_person,
@@ -17,6 +19,7 @@ from fabula.access.edits import (
     revoke_key,
     set_membership,
     set_password,
+    use_link,
 )
 from fabula.access.model import RIGHTS, ApiKey, Membership, NewKey, Person, Right, Role
 from fabula.access.passwords import hash_secret
@@ -33,8 +36,10 @@ __all__ = [
     "begin_session",
     "check_password",
     "create_key",
+    "create_link",
     "end_sessions",
     "find_key",
+    "find_link",
     "find_person",
     "find_session",
     "get_person",
@@ -46,4 +51,5 @@ __all__ = [
     "revoke_key",
     "set_membership",
     "set_password",
+    "use_link",
 ]

@@ -19,9 +19,10 @@ from fabula.access import hash_secret
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.server.access import Access
+from fabula.server.accounts import Accounts
+from fabula.server.address import LINK_PATH, LOOPBACK
 from fabula.server.limits import RateSettings, RequestRates, TokenBuckets
 from fabula.server.problems import choose_language, describe_exception, describe_refusal, encode_problem
-from fabula.server.tokens import Authenticator
 
 log = logging.getLogger("fabula.security")
 
@@ -30,10 +31,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 ASGIApp = Callable[[Any, Any, Any], Awaitable[None]]
 
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 COOKIE = "fabula_session"
 OPEN_PATHS = ("/healthz", "/readyz")  # and the links that begin a session
-LINK_PATH = "/open/"
 SESSION_PATH = "/api/session"  # signing in needs no caller yet
 SECURITY_HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -56,14 +55,14 @@ class SecurityMiddleware:
     def __init__(
         self,
         app: ASGIApp,
-        authenticator: Authenticator,
+        accounts: Accounts,
         *,
         hosts: Iterable[str] = (),
         rates: RateSettings | None = None,
     ) -> None:
         """`hosts` are names of this server beside those of the loopback."""
         self.app = app
-        self._authenticator = authenticator
+        self._accounts = accounts
         self._hosts = LOOPBACK | {host.lower() for host in hosts}
         self._rates = RequestRates(rates or RateSettings())
         self._log_lines = TokenBuckets(1.0, 20.0)
@@ -140,14 +139,14 @@ class SecurityMiddleware:
 
     async def _find_access(self, secret: str, address: str) -> Access | None:
         """Find the caller of a secret; the store is asked beside the event loop, and once for one secret."""
-        is_known, access = self._authenticator.recall(secret)
+        is_known, access = self._accounts.recall(secret)
         if access is None and secret:
             self._rates.count_try(address)
         if is_known:
             return access
         task = self._loading.get(secret)
         if task is None:
-            task = self._loading[secret] = asyncio.create_task(asyncio.to_thread(self._authenticator.load, secret))
+            task = self._loading[secret] = asyncio.create_task(asyncio.to_thread(self._accounts.load, secret))
             task.add_done_callback(lambda _: self._loading.pop(secret, None))
         return await asyncio.shield(task)
 
