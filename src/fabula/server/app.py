@@ -14,6 +14,7 @@ from fabula.core.messages import message
 from fabula.core.version import __version__
 from fabula.server.api_page import STYLE, make_page
 from fabula.server.completions import make_completion_handlers
+from fabula.server.events import EventHub, make_event_handler
 from fabula.server.handlers import API, RouteTable
 from fabula.server.openapi import make_document
 from fabula.server.problems import choose_language, describe_exception, encode_problem
@@ -102,14 +103,15 @@ def make_app(
 
     others = [show_api, show_style, show_document, show_health, show_readiness, open_link, sign_in, sign_out]
     own = [*table.make_handlers(), *table.make_stream_handlers(), *make_completion_handlers(workspace)]
+    events = EventHub(workspace)
     app = Litestar(
-        [*own, *others, *handlers],
+        [*own, make_event_handler(workspace, events), *others, *handlers],
         exception_handlers={Exception: _answer_exception},
         logging_config=None,
         openapi_config=None,
         request_max_body_size=MAX_BODY,
         debug=False,
-        on_shutdown=[table.streams.close],
+        on_shutdown=[table.streams.close, events.close],
     )
     return SecurityMiddleware(app, authenticator, hosts=hosts)
 

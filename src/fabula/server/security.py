@@ -9,6 +9,7 @@ themselves. A token in the address is never read.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
@@ -68,7 +69,8 @@ class SecurityMiddleware:
         try:
             if scope["type"] != "http":
                 raise FabulaError(Code.HTTP_NOT_FOUND, message("There is nothing at this address."))
-            set_access(scope, self._check(scope["method"], scope["path"], headers))
+            check = partial(self._check, scope["method"], scope["path"], headers)
+            set_access(scope, check(), check)
         except FabulaError as error:
             problem = describe_refusal(error, choose_language(headers.get("accept-language", "")))
             await _send_problem(send_with_headers, encode_problem(problem))
@@ -105,9 +107,9 @@ class SecurityMiddleware:
         return access
 
 
-def set_access(scope: Scope, access: Access | None) -> None:
-    """Put the caller of a request into its scope."""
-    scope.setdefault("state", {})["fabula_access"] = access
+def set_access(scope: Scope, access: Access | None, check: Callable[[], Access | None] | None = None) -> None:
+    """Put the caller of a request into its scope, and what finds it again."""
+    scope.setdefault("state", {}).update(fabula_access=access, fabula_check=check)
 
 
 def get_access(scope: Mapping[str, Any]) -> Access:
@@ -115,6 +117,14 @@ def get_access(scope: Mapping[str, Any]) -> Access:
     access = scope.get("state", {}).get("fabula_access")
     if not isinstance(access, Access):
         raise FabulaError(Code.ACCESS_REQUIRED, message("This needs a token."))
+    return access
+
+
+def find_access_again(scope: Mapping[str, Any]) -> Access:
+    """Return the caller of a request that lasts, as it may do now; refused where its key or session has ended."""
+    check: Callable[[], Access | None] = scope["state"]["fabula_check"]
+    access = check()
+    assert access is not None
     return access
 
 
