@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -285,3 +287,21 @@ def test_the_stream_of_a_project_that_was_deleted_ends(
         workspace.delete_project(story.id)
         assert [kind for _, kind, _ in told][-1] == "end"
     assert client.get(f"/api/projects/{story.id}/events").status_code == 404
+
+
+def test_a_server_that_stops_ends_its_streams_at_once_and_says_so(story: ProjectHandle, tmp_path: Path) -> None:
+    command = "import sys; from fabula.cli.main import main; sys.argv[0] = 'fabula'; main()"
+    options = ["serve", "--port", "0", "--no-open", "--no-worker", "--store", str(tmp_path / "data")]
+    with subprocess.Popen([sys.executable, "-c", command, *options], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        link, token = process.stdout.readline(), process.stdout.readline().split()[-1]
+        base_url = "http://" + link.partition("http://")[2].partition("/")[0]
+        headers = {"Authorization": f"Bearer {token}"}
+        with (
+            httpx2.Client(base_url=base_url, headers=headers, timeout=30, trust_env=False) as client,
+            follow(client, story.id) as told,
+        ):
+            assert next(told)[1] == "ready"
+            process.terminate()
+            assert [kind for _, kind, _ in told] == ["end"]
+        assert process.wait(30) == 0

@@ -17,6 +17,7 @@ from fabula.core.messages import message
 from fabula.server.access import OWNER_ACCESS
 from fabula.server.accounts import Accounts
 from fabula.server.app import make_app
+from fabula.server.events import EventHub
 from fabula.server.security import LINK_PATH, LOOPBACK
 from fabula.server.tokens import LocalTokens
 from fabula.workspace.workspace import Workspace
@@ -49,8 +50,9 @@ def serve(
     with _open_socket(host, port) as opened:
         token, number = make_secret(), opened.getsockname()[1]
         tokens = LocalTokens({token: OWNER_ACCESS})
+        events = EventHub(workspace)
         config = uvicorn.Config(
-            make_app(workspace, Accounts(workspace.store, tokens), hosts=[host]),
+            make_app(workspace, Accounts(workspace.store, tokens), hosts=[host], events=events),
             log_config=None,
             access_log=False,  # addresses hold titles of the story
             proxy_headers=False,
@@ -62,11 +64,20 @@ def serve(
         if worker:
             workspace.start_worker()
         on_ready(ServerAddress(url, f"{url}{LINK_PATH}{tokens.make_code()}", token, host in LOOPBACK))
-        _Server(config).run(sockets=[opened])
+        _Server(config, events).run(sockets=[opened])
 
 
 class _Server(uvicorn.Server):
     """A server that ends without raising the signal again, so that its caller can close the store."""
+
+    def __init__(self, config: uvicorn.Config, events: EventHub) -> None:
+        super().__init__(config)
+        self._events = events
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Tell windows that follow projects to come back later, then wait for all other requests."""
+        await self._events.close()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -35,13 +35,15 @@ MAX_ITEMS = 200  # of one kind in one event; where more changed, any of them may
 _ENTRY = re.compile(r"(?:codex:entity:)?([^#]+)")  # an entry, or the source of one of its fragments
 
 
-def list_events(batch: ChangeBatch, kinds: Collection[EventKind]) -> list[ProjectEvent] | None:
+def list_events(
+    batch: ChangeBatch, kinds: Collection[EventKind], *, most: int | None = MAX_ITEMS
+) -> list[ProjectEvent] | None:
     """Return one event for each version of a batch that changed something of these kinds; None if it does not say."""
     if batch.changes is None:
         return None
     events = []
     for version, changes in groupby(batch.changes, key=lambda one: one.version):
-        if items := _collect(changes, kinds):
+        if items := _collect(changes, kinds, most):
             events.append(ProjectEvent(version=version, changes=items))
     return events
 
@@ -58,7 +60,7 @@ class ReadableEvents:
         before, self._readable = self._readable, self._list_readable()
         changed = {
             (item.kind, item.id)
-            for item in _collect(batch.changes or (), READABLE_KINDS, most=None)
+            for item in _collect(batch.changes or (), READABLE_KINDS, None)
             if (item.kind, item.id) in before | self._readable
         }
         changed |= before ^ self._readable
@@ -74,9 +76,7 @@ class ReadableEvents:
         return found
 
 
-def _collect(
-    changes: Iterable[Change], kinds: Collection[EventKind], most: int | None = MAX_ITEMS
-) -> tuple[ChangedItem, ...]:
+def _collect(changes: Iterable[Change], kinds: Collection[EventKind], most: int | None) -> tuple[ChangedItem, ...]:
     by_kind: dict[EventKind, dict[str, None]] = {}
     for change in changes:
         kind = KINDS.get(change.area)
