@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,6 +30,7 @@ log = logging.getLogger("fabula.security")
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+FindAccess = Callable[[], Access | None]
 ASGIApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 COOKIE = "fabula_session"
@@ -90,7 +92,7 @@ class SecurityMiddleware:
             if scope["type"] != "http":
                 raise FabulaError(Code.HTTP_NOT_FOUND, message("There is nothing at this address."))
             self._rates.count_request(address)
-            set_access(scope, await self._check(scope["method"], scope["path"], headers, address))
+            set_access(scope, *await self._check(scope["method"], scope["path"], headers, address))
         except FabulaError as error:
             problem = describe_refusal(error, choose_language(headers.get("accept-language", "")))
             await _send_problem(send_with_headers, encode_problem(problem))
@@ -100,8 +102,10 @@ class SecurityMiddleware:
         except Exception as error:  # in the middle of an answer, which then ends: uvicorn would log the text
             describe_exception(error)
 
-    async def _check(self, method: str, path: str, headers: dict[str, str], address: str) -> Access | None:
-        """Return the caller; None where the path is open to everybody."""
+    async def _check(
+        self, method: str, path: str, headers: dict[str, str], address: str
+    ) -> tuple[Access | None, FindAccess]:
+        """Return the caller, and what finds it again; None where the path is open to everybody."""
         host = headers.get("host", "")
         if _read_name(host) not in self._hosts:
             raise FabulaError(
@@ -117,7 +121,7 @@ class SecurityMiddleware:
                 message("The body must not be compressed: leave out `Content-Encoding`. Nothing was changed."),
             )
         if path in OPEN_PATHS or path.startswith(LINK_PATH) or (method == "POST" and path == SESSION_PATH):
-            return None
+            return None, lambda: None
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             secret = token.strip()
@@ -128,14 +132,9 @@ class SecurityMiddleware:
             if access is not None and method not in _SAFE_METHODS and origin is None:
                 raise _refuse_origin()
         if access is None:
-            raise FabulaError(
-                Code.ACCESS_REQUIRED,
-                message(
-                    "This needs a token. Send it as `Authorization: Bearer TOKEN`, or open the link of the server."
-                ),
-            )
+            raise _refuse_caller()
         self._rates.count_caller(hash_secret(secret), address)
-        return access
+        return access, partial(self._accounts.find_access, secret)
 
     async def _find_access(self, secret: str, address: str) -> Access | None:
         """Find the caller of a secret; the store is asked beside the event loop, and once for one secret."""
@@ -158,9 +157,9 @@ class SecurityMiddleware:
             log.warning("refused: status=%d user=%s address=%s method=%s", status, user, address, scope.get("method"))
 
 
-def set_access(scope: Scope, access: Access | None) -> None:
-    """Put the caller of a request into its scope."""
-    scope.setdefault("state", {})["fabula_access"] = access
+def set_access(scope: Scope, access: Access | None, find_again: FindAccess) -> None:
+    """Put the caller of a request into its scope, and what finds it again."""
+    scope.setdefault("state", {}).update(fabula_access=access, fabula_find_again=find_again)
 
 
 def get_access(scope: Mapping[str, Any]) -> Access:
@@ -169,6 +168,22 @@ def get_access(scope: Mapping[str, Any]) -> Access:
     if not isinstance(access, Access):
         raise FabulaError(Code.ACCESS_REQUIRED, message("This needs a token."))
     return access
+
+
+def find_access_again(scope: Mapping[str, Any]) -> Access:
+    """Return the caller of a request that lasts, as it may do now; refused where its key or session has ended."""
+    find_again: FindAccess = scope["state"]["fabula_find_again"]
+    access = find_again()
+    if access is None:
+        raise _refuse_caller()
+    return access
+
+
+def _refuse_caller() -> FabulaError:
+    return FabulaError(
+        Code.ACCESS_REQUIRED,
+        message("This needs a token. Send it as `Authorization: Bearer TOKEN`, or open the link of the server."),
+    )
 
 
 def _refuse_origin() -> FabulaError:

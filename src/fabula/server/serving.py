@@ -17,6 +17,7 @@ from fabula.server.accounts import Accounts
 from fabula.server.address import ServerAddress, make_address, open_socket
 from fabula.server.app import make_app
 from fabula.server.connections import BoundedProtocol
+from fabula.server.events import EventHub
 from fabula.workspace.workspace import Workspace
 
 SHUTDOWN_SECONDS = 10  # that requests and streams have to end
@@ -53,9 +54,9 @@ class ProcessServer(uvicorn.Server):
     def __init__(
         self, workspace: Workspace, *, host: str, token: str, on_started: Callable[[], None] = lambda: None
     ) -> None:
-        accounts = Accounts(workspace.store, {token: OWNER_ACCESS})
+        accounts, events = Accounts(workspace.store, {token: OWNER_ACCESS}), EventHub(workspace)
         config = uvicorn.Config(
-            make_app(workspace, accounts, hosts=[host]),
+            make_app(workspace, accounts, hosts=[host], events=events),
             log_config=None,
             http=BoundedProtocol,
             ws="none",
@@ -67,11 +68,17 @@ class ProcessServer(uvicorn.Server):
         )
         super().__init__(config)
         self._on_started = on_started
+        self._events = events
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to answer."""
         await super().startup(sockets)
         self._on_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Tell windows that follow projects to come back later, then wait for all other requests."""
+        await self._events.close()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -19,6 +19,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, message
 from fabula.store.all_projects import AllProjectsTransaction
 from fabula.store.backup import back_up_daily
+from fabula.store.change_signal import ChangeSignal, NotificationSignal, PollSignal
 from fabula.store.connections import DATABASE_FILE, data_folder, is_server_url, make_postgres_engine, make_sqlite_engine
 from fabula.store.database_errors import is_connection_lost, translate_commit_errors, translate_errors
 from fabula.store.hooks import Hooks
@@ -111,6 +112,10 @@ class Store:
         self.require_open()
         owners = [f"project:{project}", f"user:{user}", *(f"project:{other}" for other in others)]
         return tuple(self._version_reader.read(owners))
+
+    def open_change_signal(self) -> ChangeSignal:
+        """What waits until projects may have changed, here or in another process."""
+        return NotificationSignal(self.engine) if self.file is None else PollSignal()
 
     def project_ids(self) -> list[str]:
         """The ids of all projects."""
