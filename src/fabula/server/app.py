@@ -25,6 +25,7 @@ from fabula.server.problems import choose_language, describe_exception, encode_p
 from fabula.server.programs import ProgramServer
 from fabula.server.routes import ROUTES, Route
 from fabula.server.security import COOKIE, SESSION_PATH, ASGIApp, SecurityMiddleware, read_session
+from fabula.server.streams import StreamHub
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.schemas.people import SignInRequest
 from fabula.workspace.schemas.schema import decode
@@ -42,13 +43,14 @@ def make_app(
     handlers: Sequence[ControllerRouterHandler] = (),
     model: ChatModel = None,
     events: EventHub | None = None,
+    streams: StreamHub | None = None,
 ) -> ASGIApp:
     """Make the ASGI application for an open workspace.
 
     `handlers` are served beside the routes, behind the same checks of caller, host and origin. `model` answers in place
-    of what the settings say. Whoever ends the server before its streams have ended closes `events` first.
+    of what the settings say. Whoever ends the server before its streams have ended closes `events` and `streams` first.
     """
-    table = RouteTable(workspace, routes, model=model)
+    table = RouteTable(workspace, routes, model=model, streams=streams)
 
     @get(API, media_type=MediaType.HTML)
     async def show_api() -> str:

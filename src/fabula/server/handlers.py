@@ -53,11 +53,18 @@ STREAM_PATH = API + "/projects/{project:str}/streams/{stream:str}"
 class RouteTable:
     """The routes of a server by method and path, with the workspace that they work on."""
 
-    def __init__(self, workspace: Workspace, routes: Iterable[Route], *, model: ChatModel = None) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        routes: Iterable[Route],
+        *,
+        model: ChatModel = None,
+        streams: StreamHub | None = None,
+    ) -> None:
         self.workspace = workspace
         self.model = model
         self.routes = tuple(routes)
-        self.streams = StreamHub(workspace)
+        self.streams = streams or StreamHub(workspace)
         limits = workspace.engine.limits
         self._assemblies = AdmissionQueue(limits.at_once, limits.waiting)  # which wait without a thread
         self._readers = {one.path: one for one in self.routes if one.method == "GET"}
