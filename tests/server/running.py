@@ -13,6 +13,7 @@ import uvicorn
 from fabula.server.access import OWNER_ACCESS, Access
 from fabula.server.accounts import Accounts
 from fabula.server.app import make_app
+from fabula.server.connections import BoundedProtocol
 from fabula.workspace.workspace import Workspace
 from tests.workspace.chat.scripted import ScriptedProvider
 
@@ -42,6 +43,8 @@ def run_server(
         make_app(workspace, accounts, model=model or ScriptedProvider()),
         host="127.0.0.1",
         port=0,
+        http=BoundedProtocol,
+        ws="none",
         log_config=None,
         access_log=False,
         lifespan="on",

@@ -34,6 +34,7 @@ LINK_SECONDS = 600
 _LINK = "link:"  # before the hash of a link's code, so that no code is taken for a session
 _PERSON = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _KEY = re.compile(rf"{KEY_PREFIX}([0-9a-f]{{20}})-([\w-]{{43}})")
+_SECRET = re.compile(rf"({KEY_PREFIX}[0-9a-f]{{20}}-)?[\w-]{{43}}", re.ASCII)
 
 
 def add_person(tx: WriteTransaction, person_id: str, *, name: str = "", password: str = "") -> Person:
@@ -158,6 +159,11 @@ def revoke_key(tx: WriteTransaction, key_id: str) -> ApiKey:
     if row.revoked is None:
         tx.update_rows(api_keys, {"revoked": current_timestamp()}, api_keys.c.id == key_id)
     return _read_key(tx.require(api_keys, id=key_id))
+
+
+def has_secret_form(text: str) -> bool:
+    """Whether a text has the form of a key or of a session's secret; no other needs to be looked for."""
+    return _SECRET.fullmatch(text) is not None
 
 
 def find_key(reading: ReadTransaction, secret: str) -> ApiKey | None:

@@ -13,6 +13,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from math import ceil
 from threading import Lock
 
 from fabula import access
@@ -26,7 +27,7 @@ log = logging.getLogger("fabula.security")
 
 REMEMBERED_SECONDS = 5.0
 MAX_FAILURES, WAIT_SECONDS = 5, 60.0  # wrong passwords of an account, and how long it waits then
-_MAX_REMEMBERED = 10_000
+_MAX_REMEMBERED, _MAX_REFUSED = 10_000, 1_000
 
 
 class Accounts:
@@ -38,16 +39,42 @@ class Accounts:
         self._store, self._clock = store, clock
         self._tokens = {access.hash_secret(token): caller for token, caller in tokens.items()}
         self._lock = Lock()
-        self._remembered: OrderedDict[str, tuple[float, Access | None]] = OrderedDict()
+        self._remembered: OrderedDict[str, tuple[float, Access]] = OrderedDict()  # by hash: until when, and who it is
+        self._refused: OrderedDict[str, float] = OrderedDict()  # hashes that nobody has, and until when
         self._failures: OrderedDict[str, tuple[int, float]] = OrderedDict()  # by account: how many, and until when
 
     def find_access(self, secret: str) -> Access | None:
         """Return the caller whose token, key or session this is."""
-        if not secret or len(secret) > 200:
-            return None
-        hashed = access.hash_secret(secret)
+        is_known, found = self.recall(secret)
+        return found if is_known else self.load(secret)
+
+    def recall(self, secret: str) -> tuple[bool, Access | None]:
+        """Return whether it is known, without the store, whose secret this is, and the caller.
+
+        A caller who is not known any more, because the store must be asked again, is returned too.
+        """
+        hashed, now = access.hash_secret(secret[:200]), self._clock()
         local = self._tokens.get(hashed)
-        return local if local is not None else self._remember(hashed, lambda: self._load(secret))
+        if local is not None or not access.has_secret_form(secret):
+            return True, local
+        with self._lock:
+            until, found = self._remembered.get(hashed, (0.0, None))
+            return until > now or self._refused.get(hashed, 0.0) > now, found
+
+    def load(self, secret: str) -> Access | None:
+        """Ask the store whose secret this is, and remember it for a few seconds."""
+        hashed, until, found = access.hash_secret(secret), self._clock() + REMEMBERED_SECONDS, self._load(secret)
+        with self._lock:
+            self._remembered.pop(hashed, None)
+            self._refused.pop(hashed, None)
+            if found is not None:
+                self._remembered[hashed] = (until, found)
+            else:
+                self._refused[hashed] = until
+            for remembered, most in ((self._remembered, _MAX_REMEMBERED), (self._refused, _MAX_REFUSED)):
+                while len(remembered) > most:
+                    remembered.popitem(last=False)
+        return found
 
     def make_code(self) -> str:
         """Make the code of a link that begins one session of the owner within ten minutes."""
@@ -71,6 +98,7 @@ class Accounts:
             raise FabulaError(
                 Code.ACCESS_TOO_MANY_TRIES,
                 message("There were too many wrong passwords for this account. Wait a minute, then try again."),
+                retry_seconds=ceil(until - self._clock()),
             )
         with self._store.read(user=LOCAL_USER) as reading:
             person = access.check_password(reading, name, password)
@@ -96,20 +124,6 @@ class Accounts:
                 access.end_sessions(tx, owner, secret)
         with self._lock:
             self._remembered.pop(access.hash_secret(secret), None)
-
-    def _remember(self, key: str, load: Callable[[], Access | None]) -> Access | None:
-        now = self._clock()
-        with self._lock:
-            known = self._remembered.get(key)
-        if known is not None and known[0] > now:
-            return known[1]
-        found = load()
-        with self._lock:
-            self._remembered[key] = (now + REMEMBERED_SECONDS, found)
-            self._remembered.move_to_end(key)
-            while len(self._remembered) > _MAX_REMEMBERED:
-                self._remembered.popitem(last=False)
-        return found
 
     def _load(self, secret: str) -> Access | None:
         """Find a key or a session in the store."""

@@ -17,11 +17,15 @@ from fabula.server.accounts import Accounts
 from fabula.server.address import LINK_PATH
 from fabula.server.api_page import STYLE, make_page
 from fabula.server.completions import make_completion_handlers
+from fabula.server.events import EventHub, make_event_handler
 from fabula.server.handlers import API, RouteTable
+from fabula.server.limits import read_rates
 from fabula.server.openapi import make_document
 from fabula.server.problems import choose_language, describe_exception, encode_problem
+from fabula.server.programs import ProgramServer
 from fabula.server.routes import ROUTES, Route
 from fabula.server.security import COOKIE, SESSION_PATH, ASGIApp, SecurityMiddleware, read_session
+from fabula.server.streams import StreamHub
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.schemas.people import SignInRequest
 from fabula.workspace.schemas.schema import decode
@@ -38,13 +42,15 @@ def make_app(
     routes: Iterable[Route] = ROUTES,
     handlers: Sequence[ControllerRouterHandler] = (),
     model: ChatModel = None,
+    events: EventHub | None = None,
+    streams: StreamHub | None = None,
 ) -> ASGIApp:
     """Make the ASGI application for an open workspace.
 
     `handlers` are served beside the routes, behind the same checks of caller, host and origin. `model` answers in place
-    of what the settings say.
+    of what the settings say. Whoever ends the server before its streams have ended closes `events` and `streams` first.
     """
-    table = RouteTable(workspace, routes, model=model)
+    table = RouteTable(workspace, routes, model=model, streams=streams)
 
     @get(API, media_type=MediaType.HTML)
     async def show_api() -> str:
@@ -104,16 +110,18 @@ def make_app(
 
     others = [show_api, show_style, show_document, show_health, show_readiness, open_link, sign_in, sign_out]
     own = [*table.make_handlers(), *table.make_stream_handlers(), *make_completion_handlers(workspace)]
+    events, programs = events or EventHub(workspace), ProgramServer(workspace)
     app = Litestar(
-        [*own, *others, *handlers],
+        [*own, make_event_handler(workspace, events), programs.make_handler(), *others, *handlers],
         exception_handlers={Exception: _answer_exception},
         logging_config=None,
         openapi_config=None,
         request_max_body_size=MAX_BODY,
         debug=False,
-        on_shutdown=[table.streams.close],
+        lifespan=[programs.run],
+        on_shutdown=[table.streams.close, events.close],
     )
-    return SecurityMiddleware(app, accounts, hosts=hosts)
+    return SecurityMiddleware(app, accounts, hosts=hosts, rates=read_rates())
 
 
 def _with_cookie(answer: Response[None], session: str) -> Response[None]:

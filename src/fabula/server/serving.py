@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -16,8 +17,12 @@ from fabula.server.access import OWNER_ACCESS
 from fabula.server.accounts import Accounts
 from fabula.server.address import ServerAddress, make_address, open_socket
 from fabula.server.app import make_app
+from fabula.server.connections import BoundedProtocol
+from fabula.server.events import EventHub
+from fabula.server.streams import StreamHub
 from fabula.workspace.workspace import Workspace
 
+STREAM_SECONDS = 5.0  # that streams have to end when the server stops
 SHUTDOWN_SECONDS = 10  # that requests and streams have to end
 KEEP_ALIVE_SECONDS = 20
 
@@ -52,10 +57,13 @@ class ProcessServer(uvicorn.Server):
     def __init__(
         self, workspace: Workspace, *, host: str, token: str, on_started: Callable[[], None] = lambda: None
     ) -> None:
+        self._events, self._streams = EventHub(workspace), StreamHub(workspace)
         accounts = Accounts(workspace.store, {token: OWNER_ACCESS})
         config = uvicorn.Config(
-            make_app(workspace, accounts, hosts=[host]),
+            make_app(workspace, accounts, hosts=[host], events=self._events, streams=self._streams),
             log_config=None,
+            http=BoundedProtocol,
+            ws="none",
             access_log=False,  # addresses hold titles of the story
             proxy_headers=False,
             server_header=False,
@@ -69,6 +77,16 @@ class ProcessServer(uvicorn.Server):
         """Begin to answer."""
         await super().startup(sockets)
         self._on_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Tell windows that follow projects to come back later, then wait for all other requests.
+
+        Streams have a part of that time to end; the others say that they were stopped.
+        """
+        await self._events.close()
+        ending = asyncio.create_task(self._streams.close(STREAM_SECONDS))
+        await super().shutdown(sockets)
+        await ending
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

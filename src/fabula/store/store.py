@@ -20,6 +20,7 @@ from fabula.core.ids import is_valid_id
 from fabula.core.messages import Sentence, message
 from fabula.store.all_projects import AllProjectsTransaction
 from fabula.store.backup import back_up_daily
+from fabula.store.change_signal import ChangeSignal, NotificationSignal, PollSignal
 from fabula.store.connections import DATABASE_FILE, data_folder, is_server_url, make_postgres_engine, make_sqlite_engine
 from fabula.store.database_errors import is_connection_lost, translate_commit_errors, translate_errors
 from fabula.store.hooks import Hooks
@@ -123,6 +124,10 @@ class Store:
     def has_project(self, project_id: str) -> bool:
         """Whether a project has this id."""
         return is_valid_id(project_id) and bool(self.read_statements(project=project_id).query(_PROJECT))
+
+    def open_change_signal(self) -> ChangeSignal:
+        """What waits until projects may have changed, here or in another process."""
+        return NotificationSignal(self.engine) if self.file is None else PollSignal()
 
     def project_ids(self) -> list[str]:
         """The ids of all projects."""

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fabula.search.embeddings.choice import EmbeddingChoice
     from fabula.search.embeddings.semantic_search import SemanticSearch
     from fabula.store.save.loading import LoadResult
+    from fabula.workspace.change_feed import ChangeFollower
     from fabula.workspace.changes import OwnedChange, ReversedChange
     from fabula.workspace.chat import ChatEvent, ChatModel
     from fabula.workspace.continuity import StoredContinuity
@@ -137,6 +138,13 @@ class Workspace:
         from fabula.workspace.responses import ResponseLog
 
         return ResponseLog(self.store)
+
+    @cached_property
+    def change_follower(self) -> ChangeFollower:
+        """What tells of changes of projects, whichever process makes them."""
+        from fabula.workspace.change_feed import ChangeFollower
+
+        return ChangeFollower(self.store)
 
     @cached_property
     def _embedding(self) -> EmbeddingChoice:
@@ -473,6 +481,8 @@ class Workspace:
             self._worker.stop()
             self._worker = None
         in_use = vars(self)  # what was never used was never made
+        if "change_follower" in in_use:
+            self.change_follower.close()
         if "_threads" in in_use:
             self._threads.shutdown()
         if "_continuity" in in_use:

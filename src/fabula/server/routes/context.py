@@ -58,6 +58,12 @@ def assemble(call: Call) -> Any:
     return call.handle.assemble(read_context_request(call))
 
 
+def name_queue(call: Call) -> str:
+    """Name the document or conversation of a call's request, of which few prompts are assembled at once."""
+    wire: AssembleRequest = call.arguments["request"]
+    return f"{call.handle.id}\x1f{wire.conversation_id or wire.document_id}"
+
+
 def inspect(call: Call) -> Any:
     """Inspect the prompt of a call's request."""
     return call.handle.inspect(read_context_request(call))
@@ -67,7 +73,17 @@ ROUTES = mount(
     "project",
     "/projects/{project}",
     (
-        Route("POST", "/assemble", "assemble", Right.ASSEMBLE, PROMPT, EXAMPLE, request=AssembleRequest, call=assemble),
+        Route(
+            "POST",
+            "/assemble",
+            "assemble",
+            Right.ASSEMBLE,
+            PROMPT,
+            EXAMPLE,
+            request=AssembleRequest,
+            call=assemble,
+            queue_key=name_queue,
+        ),
         Route("POST", "/inspect", "inspect", Right.INSPECT, INSPECTION, EXAMPLE, request=AssembleRequest, call=inspect),
         Route(
             "POST",

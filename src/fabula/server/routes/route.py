@@ -101,6 +101,7 @@ class Route(Struct, frozen=True, dict=True):
     stream: bool = False  # the answer is a stream of events
     file: Literal["", "upload", "download"] = ""  # the body is a file, or the answer is one
     find_project: Callable[[Struct, Access, Workspace], str] | None = None  # by what a body says, not by the path
+    queue_key: Callable[[Call], str] | None = None  # of calls that are bounded by it, where a verb assembles a prompt
     path_example: Mapping[str, str] = {}  # of the path's parameters, where the usual ones will not do
 
     @property
