@@ -16,6 +16,7 @@ from fabula.server.pages import DEFAULT_LIMIT, MAX_LIMIT
 from fabula.server.problems import MEDIA_TYPE, Problem
 from fabula.server.requests import FILE_FIELD, JSON
 from fabula.server.routes.route import Route
+from fabula.workspace.schemas.events import ProjectEvent
 
 EVENTS = "text/event-stream"
 BINARY = "application/octet-stream"
@@ -61,6 +62,22 @@ _STREAM_PARAMETERS = [
     for name in ("project", "stream")
 ]
 _STREAM_PATHS: dict[str, Any] = {  # of every stream, whatever began it
+    "/api/projects/{project}/events": {
+        "get": {
+            "operationId": "events.follow",
+            "tags": ["events"],
+            "summary": "Say what changes in a project, from now on or behind an event.",
+            "description": "Needs the right `assemble`. An event names what changed that the caller may read.",
+            "parameters": [_STREAM_PARAMETERS[0], {"$ref": "#/components/parameters/LastEventId"}],
+            "responses": {
+                "200": {
+                    "description": "The events: `ready` first, then `change`, or `reset` where anything may differ.",
+                    "content": {EVENTS: {"schema": {"$ref": _REF.format(name=ProjectEvent.__name__)}}},
+                },
+                "default": {"$ref": _PROBLEM},
+            },
+        }
+    },
     "/api/projects/{project}/streams/{stream}": {
         "get": {
             "operationId": "streams.follow",
@@ -79,14 +96,14 @@ _STREAM_PATHS: dict[str, Any] = {  # of every stream, whatever began it
             "parameters": _STREAM_PARAMETERS,
             "responses": {"204": {"description": "Done."}, "default": {"$ref": _PROBLEM}},
         },
-    }
+    },
 }
 
 
 def make_document(routes: Iterable[Route]) -> dict[str, Any]:
     """Make the OpenAPI document of routes."""
     routes = tuple(routes)
-    kinds: dict[Any, None] = {Problem: None}
+    kinds: dict[Any, None] = {Problem: None, ProjectEvent: None}
     for route in routes:
         kinds[route.request_type] = None
         if route.answer.kind is not None:
