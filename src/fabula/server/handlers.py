@@ -55,7 +55,7 @@ class RouteTable:
         self.model = model
         self.routes = tuple(routes)
         self.streams = StreamHub(workspace)
-        self._readers = {one.path: one for one in self.routes if one.method == "GET"}
+        self._readers = {one.path: one for one in self.routes if one.has_version}
 
     def make_handlers(self) -> list[HTTPRouteHandler]:
         """Make a handler of Litestar for every route."""
