@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
 import httpx2
 import msgspec
 import pytest
 
+from fabula.llm.model import ModelCall
+from fabula.llm.model import StreamEvent as ModelEvent
+from fabula.responses.streams import StreamEvent
 from fabula.server.access import Access
 from fabula.server.streams import read_last_event
+from fabula.store.store import LOCAL_USER
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 from tests.server.running import RunningServer, run_server
@@ -103,6 +108,45 @@ def test_a_stream_that_nobody_reads_is_stopped_and_what_was_received_is_kept(
             time.sleep(0.05)
     assert [one.kind for one in events][-1] == "stopped"
     assert "delta" in {one.kind for one in events}
+
+
+def test_a_stream_whose_writer_was_killed_ends_with_a_numbered_event_for_every_reader(
+    workspace: Workspace, story: ProjectHandle, client: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.server.streams.LOST_SECONDS", 0.3)
+    log = workspace.responses
+    stream = log.begin_stream(story.id, LOCAL_USER)
+    log.append(story.id, stream, [StreamEvent(1, "stream", "{}"), StreamEvent(2, "delta", "{}")])
+    url = f"/api/projects/{story.id}/streams/{stream}"
+    with client.stream("GET", url, headers={"Last-Event-ID": f"{stream}.4"}) as answer:
+        assert list(read_events(answer)) == [(f"{stream}.5", "stopped", {})]  # which got two that were not kept
+    with client.stream("GET", url) as answer:
+        assert [kind for _, kind, _ in read_events(answer)] == ["stream", "delta", "stopped"]
+
+
+def test_a_writer_without_events_is_not_taken_for_gone(
+    workspace: Workspace, story: ProjectHandle, talk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.server.streams.LOST_SECONDS", 1.5)
+    monkeypatch.setattr("fabula.server.streams.ALIVE_SECONDS", 0.2)
+    thinking = ScriptedProvider(lambda *_: "Aye.")
+
+    async def think(call: ModelCall) -> AsyncGenerator[ModelEvent, None]:
+        await asyncio.sleep(4)
+        async for event in ScriptedProvider.stream(thinking, call):
+            yield event
+
+    monkeypatch.setattr(thinking, "stream", think)
+    with (
+        run_server(workspace, model=thinking) as server,
+        Workspace.open(tmp_path / "data") as other,
+        run_server(other) as elsewhere,
+        server.client() as writer,
+        elsewhere.client() as reader,
+        writer.stream("POST", f"{talk}/send", json={"text": "Hello"}) as first,
+        reader.stream("GET", first.headers["location"]) as second,
+    ):
+        assert [kind for _, kind, _ in read_events(second)][-1] == "done"
 
 
 def test_the_stream_of_another_person_is_not_found(
