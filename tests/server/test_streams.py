@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
@@ -11,11 +12,13 @@ import httpx2
 import msgspec
 import pytest
 
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.llm.model import ModelCall
 from fabula.llm.model import StreamEvent as ModelEvent
 from fabula.responses.streams import StreamEvent
 from fabula.server.access import Access
-from fabula.server.streams import read_last_event
+from fabula.server.streams import StreamHub, read_last_event
 from fabula.store.store import LOCAL_USER
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
@@ -122,6 +125,33 @@ def test_a_stream_whose_writer_was_killed_ends_with_a_numbered_event_for_every_r
         assert list(read_events(answer)) == [(f"{stream}.5", "stopped", {})]  # which got two that were not kept
     with client.stream("GET", url) as answer:
         assert [kind for _, kind, _ in read_events(answer)] == ["stream", "delta", "stopped"]
+
+
+def test_the_error_of_a_verb_whose_stream_has_failed_already_is_not_logged(
+    workspace: Workspace, story: ProjectHandle, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail() -> AsyncGenerator[object, None]:
+        await asyncio.sleep(0.2)
+        if workspace:
+            raise RuntimeError("the heir is Mara")
+        yield {}
+
+    async def lose(*_: object, **__: object) -> bool:
+        await asyncio.sleep(0.5)
+        raise FabulaError(Code.STORE_UNREACHABLE, message("The database does not answer."))
+
+    async def run() -> list[str]:
+        hub = StreamHub(workspace)
+        live = await hub.start(story.id, LOCAL_USER, fail(), lambda _: ("delta", b"{}"), language="en")
+        assert live.task is not None
+        monkeypatch.setattr(hub, "_flush", lose)
+        await live.task
+        return [one.kind for one in live.events]
+
+    monkeypatch.setattr("fabula.server.streams.FLUSH_SECONDS", 0.01)
+    assert asyncio.run(run()) == ["stream", "problem"]
+    gc.collect()
+    assert "heir" not in caplog.text
 
 
 def test_a_writer_without_events_is_not_taken_for_gone(

@@ -152,7 +152,7 @@ class StreamHub:
         except Exception as error:
             live.add("problem", msgspec.json.encode(describe_exception(error, language)))
         finally:
-            if pending is not None and not pending.done():
+            if pending is not None:  # also one that has failed, whose error asyncio would log, with a text perhaps
                 pending.cancel()
                 with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
                     await pending
