@@ -109,7 +109,7 @@ def test_the_description_refers_to_nothing_that_it_does_not_define() -> None:
     for group, name in set(re.findall(r'"#/components/(\w+)/([^"]+)"', document)):
         assert name in components[group], name
     operations = [one for path in msgspec.json.decode(document)["paths"].values() for one in path.values()]
-    assert len(operations) == len(ROUTES) + 3  # every stream can be followed and stopped, and every project followed
+    assert len(operations) == len(ROUTES) + 3 + 2 + 2 + 4  # streams and events, sessions, health, OpenAI's API
     assert all(one["summary"] for one in operations)
 
 

@@ -67,7 +67,7 @@ class RouteTable:
         self.streams = streams or StreamHub(workspace)
         limits = workspace.engine.limits
         self._assemblies = AdmissionQueue(limits.at_once, limits.waiting)  # which wait without a thread
-        self._readers = {one.path: one for one in self.routes if one.method == "GET"}
+        self._readers = {one.path: one for one in self.routes if one.has_version}
 
     def make_handlers(self) -> list[HTTPRouteHandler]:
         """Make a handler of Litestar for every route."""
