@@ -16,9 +16,10 @@ from fabula.server.api_page import STYLE, make_page
 from fabula.server.completions import make_completion_handlers
 from fabula.server.handlers import API, RouteTable
 from fabula.server.openapi import make_document
+from fabula.server.page import make_page_handlers
 from fabula.server.problems import choose_language, describe_exception, encode_problem
 from fabula.server.routes import ROUTES, Route
-from fabula.server.security import COOKIE, LINK_PATH, SESSION_PATH, ASGIApp, SecurityMiddleware, read_session
+from fabula.server.security import COOKIE, LINK_PATH, PAGE_PATH, SESSION_PATH, ASGIApp, SecurityMiddleware, read_session
 from fabula.server.tokens import SESSION_SECONDS, Authenticator
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.schemas.people import SignInRequest
@@ -79,7 +80,7 @@ def make_app(
                 Code.ACCESS_LINK_INVALID,
                 message("This link was used already or is too old. Start `fabula serve` again for a new one."),
             )
-        return _with_cookie(Response(None, status_code=303, headers={"location": API}), session)
+        return _with_cookie(Response(None, status_code=303, headers={"location": PAGE_PATH}), session)
 
     @post(SESSION_PATH, status_code=204)
     async def sign_in(request: Request[Any, Any, Any]) -> Response[None]:
@@ -103,7 +104,7 @@ def make_app(
     others = [show_api, show_style, show_document, show_health, show_readiness, open_link, sign_in, sign_out]
     own = [*table.make_handlers(), *table.make_stream_handlers(), *make_completion_handlers(workspace)]
     app = Litestar(
-        [*own, *others, *handlers],
+        [*own, *others, *make_page_handlers(), *handlers],
         exception_handlers={Exception: _answer_exception},
         logging_config=None,
         openapi_config=None,

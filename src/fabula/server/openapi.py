@@ -28,6 +28,7 @@ PATH_EXAMPLES = {  # of the parameters of paths, by name
     "conversation": "On the quay",
     "deleted": "The Old Draft",
     "entry": "Mara",
+    "sample": "lantern_coast",
     "item": "1",
     "key": "my script",
     "kind": "prompt",
@@ -198,3 +199,9 @@ def _describe_answer(route: Route, by_kind: Mapping[Any, Any]) -> dict[str, Any]
         return {"description": route.summary, "content": {BINARY: {"schema": {"type": "string", "format": "binary"}}}}
     media_type = EVENTS if route.stream else JSON
     return {"description": route.summary, "content": {media_type: {"schema": by_kind[route.answer.kind]}}}
+
+
+if __name__ == "__main__":
+    from fabula.server.routes import ROUTES
+
+    print(msgspec.json.format(msgspec.json.encode(make_document(ROUTES))).decode())
