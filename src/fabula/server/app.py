@@ -55,7 +55,7 @@ def make_app(
     @get(API, media_type=MediaType.HTML)
     async def show_api() -> str:
         """Show all routes to people."""
-        return make_page(table.routes)
+        return await workspace.call(make_page, table.routes)
 
     @get(f"{API}/style.css", media_type="text/css")
     async def show_style() -> str:
