@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import httpx2
 import pytest
 
+from fabula.server import app, handlers
 from fabula.server.loop_lag import watch_loop_lag
 from fabula.workspace.project import ProjectHandle
 
@@ -21,7 +22,7 @@ def test_what_holds_the_loop_is_measured() -> None:
     async def run() -> None:
         async with watch_loop_lag(seen.append, interval=0.01):
             await asyncio.sleep(0.03)
-            time.sleep(0.2)  # noqa: ASYNC251
+            time.sleep(0.2)
             await asyncio.sleep(0.03)
 
     asyncio.run(run())
@@ -34,19 +35,19 @@ def test_the_page_of_routes_and_answers_with_a_key_are_made_beside_the_loop(
 ) -> None:
     threads: dict[str, str] = {}
 
-    def note(path: str, function: Callable[..., Any]) -> None:
+    def note(module: ModuleType, name: str) -> None:
+        function = getattr(module, name)
+
         def call(*args: Any, **kwargs: Any) -> Any:
-            threads[path] = threading.current_thread().name
+            threads[name] = threading.current_thread().name
             return function(*args, **kwargs)
 
-        monkeypatch.setattr(path, call)
+        monkeypatch.setattr(module, name, call)
 
-    from fabula.server import app, handlers
-
-    note("fabula.server.app.make_page", app.make_page)
-    note("fabula.server.app.make_document", app.make_document)
-    note("fabula.server.handlers.read_body", handlers.read_body)
-    note("fabula.server.handlers.hash_request", handlers.hash_request)
+    note(app, "make_page")
+    note(app, "make_document")
+    note(handlers, "read_body")
+    note(handlers, "hash_request")
     assert client.get("/api").status_code == 200
     assert client.get("/api/openapi.json").status_code == 200
     made = client.post("/api/projects", json={"title": "Another"}, headers={"Idempotency-Key": "one"})
