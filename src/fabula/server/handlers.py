@@ -202,8 +202,8 @@ class RouteTable:
             )
         call_in_thread, log = self.workspace.call, self.workspace.responses
         user = get_access(request.scope).user
-        asked = b"\0".join((route.name.encode(), str(request.url.path).encode(), body))
-        kept = await call_in_thread(log.claim, user, key, hashlib.sha256(asked).hexdigest())
+        asked = (route.name.encode(), str(request.url.path).encode(), body)
+        kept = await call_in_thread(lambda: log.claim(user, key, hash_request(asked)))
         if kept is not None:
             return Reply(kept.status, kept.body.encode(), {**kept.headers, "idempotency-replayed": "true"})
         try:
@@ -211,8 +211,9 @@ class RouteTable:
         except Exception:
             await call_in_thread(log.release, user, key)
             raise
-        done = KeptResponse(reply.status, reply.headers, reply.body.decode())
-        await call_in_thread(log.keep, user, key, done)
+        await call_in_thread(
+            lambda: log.keep(user, key, KeptResponse(reply.status, reply.headers, reply.body.decode()))
+        )
         return reply
 
     def _read(
@@ -276,3 +277,8 @@ class RouteTable:
 
         with self.workspace.require_before_change(check):
             return make_reply(route, call_verb(route, call), call)
+
+
+def hash_request(parts: Iterable[bytes]) -> str:
+    """Hash what makes a request the same as another one."""
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()

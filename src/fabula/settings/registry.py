@@ -590,6 +590,39 @@ _SERVER = (
             "(HTTP_TOO_MANY_REQUESTS). From this machine itself, a hundred times as many."
         ),
     ),
+    SettingDefinition(
+        name="server.hosts",
+        group="server",
+        kind="text",
+        scopes=_MACHINE,
+        variable="FABULA_HOSTS",
+        sentence=message("Under which names the server is reached beside its own address, separated by commas."),
+        without_value=message("none"),
+    ),
+    SettingDefinition(
+        name="server.trustedProxies",
+        group="server",
+        kind="text",
+        scopes=_MACHINE,
+        variable="FABULA_TRUSTED_PROXIES",
+        sentence=message(
+            "Addresses and networks of reverse proxies that are believed what they say of a request, separated by "
+            "commas."
+        ),
+        without_value=message("none"),
+    ),
+    SettingDefinition(
+        name="server.proxyHeader",
+        group="server",
+        kind="text",
+        scopes=_MACHINE,
+        variable="FABULA_PROXY_HEADER",
+        sentence=message(
+            "The header by which a trusted proxy names the account of whoever signed in there; from anybody else it "
+            "is refused (ACCESS_PROXY_REFUSED)."
+        ),
+        without_value=message("no proxy signs anybody in"),
+    ),
 )
 
 SETTINGS: Mapping[str, SettingDefinition] = {
