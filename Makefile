@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 FAKETIME := $(VENV)/.faketime
+WRK := $(VENV)/.wrk
 PEERS := benchmarks/peers/node_modules/.ready
 DATA ?=
 BENCH_DATA = $(if $(DATA),--data $(DATA),)
@@ -24,13 +25,14 @@ check: $(READY)  ## lint, types, imports, names and docstrings
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_names.py
 
-bench: $(READY) $(BENCH_READY) $(PEERS)  ## every benchmark; DATA=folder for real novels
+bench: $(READY) $(BENCH_READY) $(PEERS) $(WRK)  ## every benchmark; DATA=folder for real novels
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.assemble $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.fit
 	$(BIN)/python -m benchmarks.prefix $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.money $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.streams
+	$(BIN)/python -m benchmarks.load $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.search $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.planted $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.store $(BENCH_DATA)
@@ -79,6 +81,12 @@ $(BENCH_READY): requirements-bench.lock $(READY)
 # to be had, and run twice where it is.
 $(FAKETIME): $(READY)
 	-cd $(VENV) && apt-get download -qq libfaketime && dpkg-deb -x libfaketime_*.deb faketime && rm -f libfaketime_*.deb
+	touch $@
+
+# Debian's wrk and its library, unpacked without installing them, unless wrk is installed.
+$(WRK): $(READY)
+	-command -v wrk || (cd $(VENV) && apt-get download -qq wrk libluajit-5.1-2 && \
+		for package in wrk_*.deb libluajit-5.1-2_*.deb; do dpkg-deb -x $$package wrk; done && rm -f wrk_*.deb libluajit-*.deb)
 	touch $@
 
 $(PEERS): benchmarks/peers/package-lock.json

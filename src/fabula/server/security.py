@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from functools import partial
 from http.cookies import CookieError, SimpleCookie
@@ -61,10 +62,16 @@ class SecurityMiddleware:
         *,
         hosts: Iterable[str] = (),
         rates: RateSettings | None = None,
+        open_paths: Iterable[str] = (),
+        on_answer: Callable[[Scope, int, float], None] = lambda *_: None,
     ) -> None:
-        """`hosts` are names of this server beside those of the loopback."""
+        """`hosts` are names of this server beside those of the loopback, `open_paths` need no caller.
+
+        `on_answer` is told the status of each answer and how many seconds it took.
+        """
         self.app = app
         self._accounts = accounts
+        self._open_paths, self._on_answer = frozenset((*OPEN_PATHS, *open_paths)), on_answer
         self._hosts = LOOPBACK | {host.lower() for host in hosts}
         self._rates = RequestRates(rates or RateSettings())
         self._log_lines = TokenBuckets(1.0, 20.0)
@@ -76,13 +83,14 @@ class SecurityMiddleware:
             await self.app(scope, receive, send)
             return
 
-        address = scope["client"][0] if scope.get("client") else ""
+        address, start = scope["client"][0] if scope.get("client") else "", time.perf_counter()
 
         async def send_with_headers(sent: MutableMapping[str, Any]) -> None:
             if sent["type"] == "http.response.start":
                 names = {name.lower() for name, _ in sent["headers"]}
                 more = [(b"cache-control", b"no-store")] if b"cache-control" not in names else []
                 sent["headers"] = [*sent["headers"], *_HEADERS, *more]
+                self._on_answer(scope, sent["status"], time.perf_counter() - start)
                 if sent["status"] in _LOGGED_STATUSES:
                     self._log_refusal(scope, address, sent["status"])
             await send(sent)
@@ -120,7 +128,7 @@ class SecurityMiddleware:
                 Code.HTTP_CONTENT_ENCODING,
                 message("The body must not be compressed: leave out `Content-Encoding`. Nothing was changed."),
             )
-        if path in OPEN_PATHS or path.startswith(LINK_PATH) or (method == "POST" and path == SESSION_PATH):
+        if path in self._open_paths or path.startswith(LINK_PATH) or (method == "POST" and path == SESSION_PATH):
             return None, lambda: None
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
