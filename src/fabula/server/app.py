@@ -20,6 +20,7 @@ from fabula.server.completions import make_completion_handlers
 from fabula.server.events import EventHub, make_event_handler
 from fabula.server.handlers import API, RouteTable
 from fabula.server.limits import read_rates
+from fabula.server.metrics import METRICS_PATH, ServerMetrics, is_open
 from fabula.server.openapi import make_document
 from fabula.server.page import make_page_handlers
 from fabula.server.problems import choose_language, describe_exception, encode_problem
@@ -111,7 +112,18 @@ def make_app(
         answer.delete_cookie(COOKIE, path="/")
         return answer
 
-    others = [show_api, show_style, show_document, show_health, show_readiness, open_link, sign_in, sign_out]
+    metrics = ServerMetrics(workspace, table.count_waiting)
+    others = [
+        metrics.make_handler(),
+        show_api,
+        show_style,
+        show_document,
+        show_health,
+        show_readiness,
+        open_link,
+        sign_in,
+        sign_out,
+    ]
     own = [*table.make_handlers(), *table.make_stream_handlers(), *make_completion_handlers(workspace)]
     events, programs = events or EventHub(workspace), ProgramServer(workspace)
     app = Litestar(
@@ -128,10 +140,18 @@ def make_app(
         openapi_config=None,
         request_max_body_size=MAX_BODY,
         debug=False,
-        lifespan=[programs.run],
+        lifespan=[programs.run, metrics.watch],
         on_shutdown=[table.streams.close, events.close],
     )
-    return SecurityMiddleware(app, accounts, hosts=hosts, rates=read_rates(), proxy=read_proxy_settings())
+    return SecurityMiddleware(
+        app,
+        accounts,
+        hosts=hosts,
+        rates=read_rates(),
+        proxy=read_proxy_settings(),
+        open_paths=(METRICS_PATH,) if is_open() else (),
+        on_answer=metrics.count_request,
+    )
 
 
 def _with_cookie(request: Request[Any, Any, Any], answer: Response[None], session: str) -> Response[None]:

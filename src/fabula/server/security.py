@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from functools import partial
 from http.cookies import CookieError, SimpleCookie
@@ -68,10 +69,17 @@ class SecurityMiddleware:
         hosts: Iterable[str] = (),
         rates: RateSettings | None = None,
         proxy: ProxySettings | None = None,
+        open_paths: Iterable[str] = (),
+        on_answer: Callable[[Scope, int, float], None] = lambda *_: None,
     ) -> None:
-        """`hosts` are names of this server beside those of the loopback. `proxy` says which proxies are trusted."""
+        """`hosts` are names of this server beside those of the loopback, `open_paths` need no caller.
+
+        `proxy` says which proxies are trusted, and `on_answer` is told the status of each answer and how many seconds
+        it took.
+        """
         self.app = app
         self._accounts = accounts
+        self._open_paths, self._on_answer = frozenset((*OPEN_PATHS, *open_paths)), on_answer
         self._proxy = proxy or ProxySettings()
         self._hosts = LOOPBACK | {host.lower() for host in (*hosts, *self._proxy.hosts)}
         self._rates = RequestRates(rates or RateSettings())
@@ -84,6 +92,7 @@ class SecurityMiddleware:
             await self.app(scope, receive, send)
             return
 
+        start = time.perf_counter()
         headers = _read_headers(scope)
         sender = scope["client"][0] if scope.get("client") else ""
         is_proxy = self._proxy.is_trusted(sender)
@@ -95,6 +104,7 @@ class SecurityMiddleware:
             if sent["type"] == "http.response.start":
                 names = {name.lower() for name, _ in sent["headers"]}
                 sent["headers"] = [*sent["headers"], *(one for one in _HEADERS if one[0] not in names)]
+                self._on_answer(scope, sent["status"], time.perf_counter() - start)
                 if sent["status"] in _LOGGED_STATUSES:
                     self._log_refusal(scope, address, sent["status"])
             await send(sent)
@@ -131,7 +141,7 @@ class SecurityMiddleware:
                 Code.HTTP_CONTENT_ENCODING,
                 message("The body must not be compressed: leave out `Content-Encoding`. Nothing was changed."),
             )
-        is_open = path in OPEN_PATHS or path.startswith((LINK_PATH, ASSETS_PATH))
+        is_open = path in self._open_paths or path.startswith((LINK_PATH, ASSETS_PATH))
         if is_open or (method == "POST" and path == SESSION_PATH):
             return None, lambda: None
         named = headers.get(self._proxy.header) if self._proxy.header else None

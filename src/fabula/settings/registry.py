@@ -563,6 +563,15 @@ _JUDGE = (
 
 _SERVER = (
     SettingDefinition(
+        name="server.openMetrics",
+        group="server",
+        kind="bool",
+        default=False,
+        scopes=_MACHINE,
+        variable="FABULA_OPEN_METRICS",
+        sentence=message("Whether /metrics needs no token, for a server that only Prometheus can reach."),
+    ),
+    SettingDefinition(
         name="server.requestsPerSecond",
         group="server",
         kind="int",
