@@ -299,7 +299,7 @@ def _describe_answer(route: Route, by_kind: Mapping[Any, Any]) -> dict[str, Any]
 def _describe_event(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Describe an event of a stream: one of the verb's own, or one of those that begin and end every stream."""
     began = {"type": "object", "properties": {"stream": {"type": "string"}}, "required": ["stream"]}
-    ended = {"type": "object", "maxProperties": 0}
+    ended = {"type": "object", "properties": {"reason": {"type": "string"}}, "additionalProperties": False}
     data = {
         **_EVENT["properties"]["data"],
         "contentSchema": {"anyOf": [schema, began, ended, {"$ref": _REF.format(name=Problem.__name__)}]},
