@@ -219,21 +219,21 @@ class Load:
     def _talk(self, client: httpx2.Client, chance: Random, name: str, conversation: str) -> None:
         """Say something, read the stream, and come back where it breaks off."""
         port = chance.choice(self.site.ports)
-        url, headers = f"{self.base}/chats/{conversation}/send", {}
-        method, given = "POST", {"json": {"text": f"I say {name}."}}
+        url, headers = f"{self.base}/chats/{conversation}/send", dict[str, str]()
+        method, body = "POST", {"text": f"I say {name}."}
         seen: list[tuple[str, str]] = []
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             began = time.monotonic()
             try:
-                with client.stream(method, f"http://127.0.0.1:{port}{url}", headers=headers, **given) as answer:
+                with client.stream(method, f"http://127.0.0.1:{port}{url}", headers=headers, json=body or None) as answer:
                     if answer.status_code != 200:
                         answer.read()
                         self.check(answer, time.monotonic() - began)
                         if method == "POST":
                             return
                     else:
-                        url, method, given = answer.headers.get("location", url), "GET", {}
+                        url, method, body = answer.headers.get("location", url), "GET", {}
                         for ident, kind, data in read_events(answer):
                             seen.append((ident, kind))
                             self._acknowledge(kind, data)

@@ -6,6 +6,8 @@ import asyncio
 import gc
 import time
 from collections.abc import AsyncGenerator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -18,11 +20,14 @@ from fabula.llm.model import ModelCall
 from fabula.llm.model import StreamEvent as ModelEvent
 from fabula.responses.streams import StreamEvent
 from fabula.server.access import Access
+from fabula.server.address import open_socket
+from fabula.server.app import make_app
+from fabula.server.serving import ProcessServer
 from fabula.server.streams import StreamHub, read_last_event
 from fabula.store.store import LOCAL_USER
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
-from tests.server.running import RunningServer, run_server
+from tests.server.running import OWNER_TOKEN, RunningServer, run_server
 from tests.workspace.chat.scripted import ScriptedProvider
 
 Event = tuple[str, str, dict[str, object]]
@@ -216,3 +221,30 @@ def test_a_refusal_before_the_first_event_is_a_problem_and_one_behind_it_an_even
 )
 def test_an_id_that_no_stream_has_begins_anew(header: str, number: int) -> None:
     assert read_last_event(header, "a") == number
+
+
+@pytest.mark.parametrize(("words", "last"), [(1_000_000, ("stopped", {"reason": "shutdown"})), (300, ("done", {}))])
+def test_a_server_that_is_told_to_stop_finishes_streams_or_says_that_they_were_stopped(
+    workspace: Workspace, talk: str, monkeypatch: pytest.MonkeyPatch, words: int, last: tuple[str, dict[str, str]]
+) -> None:
+    model = ScriptedProvider(lambda *_: "word " * words)
+    monkeypatch.setattr("fabula.server.serving.make_app", partial(make_app, model=model))
+    monkeypatch.setattr("fabula.server.serving.STREAM_SECONDS", 1.0 if words > 1_000 else 60.0)
+    with open_socket("127.0.0.1", 0) as opened, ThreadPoolExecutor(1) as pool:
+        server = ProcessServer(workspace, host="127.0.0.1", token=OWNER_TOKEN)
+        url = f"http://127.0.0.1:{opened.getsockname()[1]}{talk}/send"
+        headers = {"Authorization": f"Bearer {OWNER_TOKEN}"}
+
+        def read() -> list[Event]:
+            try:
+                with httpx2.stream("POST", url, json={"text": "Hello"}, headers=headers, timeout=90) as answer:
+                    events = read_events(answer)
+                    seen = [next(events) for _ in range(8)]
+                    server.should_exit = True
+                    return [*seen, *events]
+            finally:
+                server.should_exit = True
+
+        reading = pool.submit(read)
+        server.run(sockets=[opened])
+        assert reading.result()[-1][1:] == last

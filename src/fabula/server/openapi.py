@@ -16,6 +16,7 @@ from fabula.server.pages import DEFAULT_LIMIT, MAX_LIMIT
 from fabula.server.problems import MEDIA_TYPE, Problem
 from fabula.server.requests import FILE_FIELD, JSON
 from fabula.server.routes.route import Route
+from fabula.workspace.schemas.events import ProjectEvent
 from fabula.workspace.schemas.people import SignInRequest
 
 EVENTS = "text/event-stream"
@@ -119,6 +120,20 @@ def _describe_openai(name: str, summary: str, example: Mapping[str, Any] | None 
 
 
 _OTHER_PATHS: dict[str, Any] = {  # beside those of the table of routes
+    "/api/projects/{project}/events": {
+        "get": _describe_other(
+            "events.follow",
+            "Say what changes in a project, from now on or behind an event.",
+            {
+                "200": {
+                    "description": "The events: `ready` first, then `change`, or `reset` where anything may differ.",
+                    "content": {EVENTS: {"schema": _EVENT}},
+                }
+            },
+            description="Needs the right `assemble`. An event names what changed that the caller may read.",
+            parameters=[_STREAM_PARAMETERS[0], {"$ref": "#/components/parameters/LastEventId"}],
+        )
+    },
     "/api/projects/{project}/streams/{stream}": {
         "get": _describe_other(
             "streams.follow",
@@ -177,7 +192,7 @@ _OTHER_PATHS: dict[str, Any] = {  # beside those of the table of routes
 def make_document(routes: Iterable[Route]) -> dict[str, Any]:
     """Make the OpenAPI document of routes."""
     routes = tuple(routes)
-    kinds: dict[Any, None] = {Problem: None, SignInRequest: None}
+    kinds: dict[Any, None] = {Problem: None, ProjectEvent: None, SignInRequest: None}
     for route in routes:
         kinds[route.request_type] = None
         if route.answer.kind is not None:

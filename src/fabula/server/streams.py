@@ -82,6 +82,7 @@ class StreamHub:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._live: dict[str, LiveStream] = {}
+        self._is_closing = False
 
     async def start(
         self, project_id: str, user: str, events: AsyncGenerator[Any, None], encode: Encode, *, language: str
@@ -115,9 +116,12 @@ class StreamHub:
             with suppress(asyncio.CancelledError):
                 await live.task
 
-    async def close(self) -> None:
-        """Stop every stream of this process; each says so to its readers."""
+    async def close(self, seconds: float = 0.0) -> None:
+        """Stop every stream that does not end by itself within some seconds; each says so to its readers."""
+        self._is_closing = True
         tasks = [live.task for live in self._live.values() if live.task is not None]
+        if tasks and seconds:
+            await asyncio.wait(tasks, timeout=seconds)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -148,7 +152,7 @@ class StreamHub:
         except StopAsyncIteration:
             live.add("done", b"{}")
         except asyncio.CancelledError:
-            live.add("stopped", b"{}")
+            live.add("stopped", b'{"reason":"shutdown"}' if self._is_closing else b"{}")
         except Exception as error:
             live.add("problem", msgspec.json.encode(describe_exception(error, language)))
         finally:

@@ -25,7 +25,7 @@ class BoundedConnection(Connection[Any]):
     _arguments: tuple[str, dict[str, Any]] = ("", {})
 
     @classmethod
-    def connect(cls, conninfo: str = "", **options: Any) -> BoundedConnection:  # type: ignore[override]
+    def connect(cls, conninfo: str = "", **options: Any) -> BoundedConnection:
         """Connect to a server."""
         opened = super().connect(conninfo, **options)
         opened._arguments = conninfo, options
