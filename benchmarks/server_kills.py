@@ -226,7 +226,9 @@ class Load:
         while time.monotonic() < deadline:
             began = time.monotonic()
             try:
-                with client.stream(method, f"http://127.0.0.1:{port}{url}", headers=headers, json=body or None) as answer:
+                with client.stream(
+                    method, f"http://127.0.0.1:{port}{url}", headers=headers, json=body or None
+                ) as answer:
                     if answer.status_code != 200:
                         answer.read()
                         self.check(answer, time.monotonic() - began)

@@ -125,6 +125,7 @@ def test_the_server_has_no_address_beside_the_table_but_those_that_need_no_rule(
     others |= {("GET", "/v1/models"), ("GET", "/v1/models/{name:path}")}
     others |= {("POST", "/api/session"), ("DELETE", "/api/session")}  # see `test_access.py`
     others |= {("GET", "/api/projects/{project:str}/events")}  # see `test_events.py`
+    others |= {("GET", "/"), ("GET", "/assets/{name:str}")}  # see `test_page.py`
     others |= {("GET", "/api/style.css"), ("GET", own_streams), ("DELETE", own_streams)}
     assert {pair for pair in served if pair[0] != "OPTIONS"} - listed == others
     assert listed <= served

@@ -21,10 +21,11 @@ from fabula.server.events import EventHub, make_event_handler
 from fabula.server.handlers import API, RouteTable
 from fabula.server.limits import read_rates
 from fabula.server.openapi import make_document
+from fabula.server.page import make_page_handlers
 from fabula.server.problems import choose_language, describe_exception, encode_problem
 from fabula.server.programs import ProgramServer
 from fabula.server.routes import ROUTES, Route
-from fabula.server.security import COOKIE, SESSION_PATH, ASGIApp, SecurityMiddleware, read_session
+from fabula.server.security import COOKIE, PAGE_PATH, SESSION_PATH, ASGIApp, SecurityMiddleware, read_session
 from fabula.server.streams import StreamHub
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.schemas.people import SignInRequest
@@ -87,7 +88,7 @@ def make_app(
                 Code.ACCESS_LINK_INVALID,
                 message("This link was used already or is too old. Start `fabula serve` again for a new one."),
             )
-        return _with_cookie(Response(None, status_code=303, headers={"location": API}), session)
+        return _with_cookie(Response(None, status_code=303, headers={"location": PAGE_PATH}), session)
 
     @post(SESSION_PATH, status_code=204)
     async def sign_in(request: Request[Any, Any, Any]) -> Response[None]:
@@ -112,7 +113,14 @@ def make_app(
     own = [*table.make_handlers(), *table.make_stream_handlers(), *make_completion_handlers(workspace)]
     events, programs = events or EventHub(workspace), ProgramServer(workspace)
     app = Litestar(
-        [*own, make_event_handler(workspace, events), programs.make_handler(), *others, *handlers],
+        [
+            *own,
+            make_event_handler(workspace, events),
+            programs.make_handler(),
+            *others,
+            *make_page_handlers(),
+            *handlers,
+        ],
         exception_handlers={Exception: _answer_exception},
         logging_config=None,
         openapi_config=None,

@@ -30,6 +30,7 @@ PATH_EXAMPLES = {  # of the parameters of paths, by name
     "conversation": "On the quay",
     "deleted": "The Old Draft",
     "entry": "Mara",
+    "sample": "lantern_coast",
     "item": "1",
     "key": "my script",
     "kind": "prompt",
@@ -320,3 +321,9 @@ def _describe_event(schema: Mapping[str, Any]) -> dict[str, Any]:
         "contentSchema": {"anyOf": [schema, began, ended, {"$ref": _REF.format(name=Problem.__name__)}]},
     }
     return {**_EVENT, "properties": {**_EVENT["properties"], "data": data}}
+
+
+if __name__ == "__main__":
+    from fabula.server.routes import ROUTES
+
+    print(msgspec.json.format(msgspec.json.encode(make_document(ROUTES))).decode())

@@ -34,11 +34,15 @@ FindAccess = Callable[[], Access | None]
 ASGIApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 COOKIE = "fabula_session"
-OPEN_PATHS = ("/healthz", "/readyz")  # and the links that begin a session
+PAGE_PATH, ASSETS_PATH = "/", "/assets/"  # of the page, which holds nothing of a story
+OPEN_PATHS = ("/healthz", "/readyz", PAGE_PATH)  # and the files of the page, and the links that begin a session
 SESSION_PATH = "/api/session"  # signing in needs no caller yet
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
 SECURITY_HEADERS = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "content-security-policy": CONTENT_POLICY,
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
@@ -48,7 +52,8 @@ SECURITY_HEADERS = {
 }
 _LOGGED_STATUSES = (401, 403, 421, 429)
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-_HEADERS = [(name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
+_DEFAULTS = {**SECURITY_HEADERS, "cache-control": "no-store"}  # unless an answer has its own
+_HEADERS = [(name.encode(), value.encode()) for name, value in _DEFAULTS.items()]
 
 
 class SecurityMiddleware:
@@ -81,8 +86,7 @@ class SecurityMiddleware:
         async def send_with_headers(sent: MutableMapping[str, Any]) -> None:
             if sent["type"] == "http.response.start":
                 names = {name.lower() for name, _ in sent["headers"]}
-                more = [(b"cache-control", b"no-store")] if b"cache-control" not in names else []
-                sent["headers"] = [*sent["headers"], *_HEADERS, *more]
+                sent["headers"] = [*sent["headers"], *(one for one in _HEADERS if one[0] not in names)]
                 if sent["status"] in _LOGGED_STATUSES:
                     self._log_refusal(scope, address, sent["status"])
             await send(sent)
@@ -120,7 +124,8 @@ class SecurityMiddleware:
                 Code.HTTP_CONTENT_ENCODING,
                 message("The body must not be compressed: leave out `Content-Encoding`. Nothing was changed."),
             )
-        if path in OPEN_PATHS or path.startswith(LINK_PATH) or (method == "POST" and path == SESSION_PATH):
+        is_open = path in OPEN_PATHS or path.startswith((LINK_PATH, ASSETS_PATH))
+        if is_open or (method == "POST" and path == SESSION_PATH):
             return None, lambda: None
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from fabula.workspace.jobs import ProjectJobs
     from fabula.workspace.people import PeopleVerbs
     from fabula.workspace.project import ProjectHandle
+    from fabula.workspace.read_only import SampleStory
     from fabula.workspace.responses import ResponseLog
     from fabula.workspace.schemas.chat import ChatAnswer, ChatRequest
     from fabula.workspace.schemas.projects import ProjectContents, ProjectInfo
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from fabula.workspace.settings import SettingVerbs
     from fabula.workspace.transfer import ImportReport, Progress, UpdateReport
     from fabula.workspace.views import ProjectViews
+    from fabula.workspace.writing_options import ModelChoice
 
 THREADS = 16  # verbs that run beside an event loop at once
 
@@ -204,6 +206,25 @@ class Workspace:
         from fabula.workspace.views import copy_view
 
         return self.project(copy_view(self.store, view, title=title), principal)
+
+    def list_samples(self) -> list[SampleStory]:
+        """List the sample stories that come with Fabula."""
+        from fabula.workspace.read_only import list_samples
+
+        return list_samples()
+
+    def copy_sample(self, sample: str, *, principal: Principal | None = None) -> ProjectHandle:
+        """Make a project of a sample story, and open it."""
+        from fabula.workspace.read_only import SAMPLE, read_view
+
+        return self.copy_project(read_view(f"{SAMPLE}{sample}"), principal=principal)
+
+    def choose_model(self, project: str | None = None, *, principal: Principal | None = None) -> ModelChoice:
+        """Choose who writes: what the settings say, else what this machine has; perhaps for a project."""
+        from fabula.workspace.writing_options import choose_model
+
+        project_id = "" if project is None else projects.find_project(self.store, project).id
+        return choose_model(self.store, project_id, user=principal.user if principal is not None else LOCAL_USER)
 
     def describe_projects(self) -> list[ProjectInfo]:
         """List all projects with the number of their documents and characters."""
