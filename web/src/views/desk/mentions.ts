@@ -6,6 +6,7 @@ import { RangeSet, RangeSetBuilder, StateEffect, StateField, type Extension } fr
 import { Decoration, EditorView, hoverTooltip, ViewPlugin, type DecorationSet, type Tooltip, type ViewUpdate } from "@codemirror/view";
 import { get, post, type Schemas } from "../../lib/api";
 import { t } from "../../lib/i18n/index.svelte";
+import { nameKind } from "../../lib/kinds";
 import { makeHash } from "../../lib/router.svelte";
 import { story } from "../../lib/story.svelte";
 import { texts } from "./texts";
@@ -149,7 +150,7 @@ function drawCard(card: Schemas["EntryCardInfo"]): HTMLElement {
   link.title = t(texts.openCard);
   const body = make("p", "cm-card-text", card.text.replace(/^#+\s.*\n?/, ""));
   body.lang = story.lang;
-  box.append(link, make("span", "cm-card-type", card.type), body);
+  box.append(link, make("span", "cm-card-type", nameKind(card.type)), body);
   if (card.later) box.append(make("p", "cm-card-later", t(texts.laterFacts, { n: card.later })));
   return box;
 }
