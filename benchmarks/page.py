@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
 from fabula.codex import Entry, edits
 from fabula.manuscript import documents
@@ -29,7 +29,9 @@ from fabula.workspace.workspace import Workspace
 CHAPTERS, ENTRIES, CHARACTERS, MENTIONS, KEYS = 2_000, 10_000, 100_000, 2_000, 150
 _TIMES = """() => {
   window.keyTimes = [];
-  const later = run => { const channel = new MessageChannel(); channel.port1.onmessage = run; channel.port2.postMessage(0); };
+  const later = run => {
+    const channel = new MessageChannel(); channel.port1.onmessage = run; channel.port2.postMessage(0);
+  };
   addEventListener('keydown', () => {
     const pressed = performance.now();
     later(() => { const handled = performance.now() - pressed;
@@ -37,25 +39,36 @@ _TIMES = """() => {
         later(() => window.keyTimes.push(handled + performance.now() - frame)); }); });
   }, true);
 }"""
-_LONG = "() => { window.longTasks = []; new PerformanceObserver(list => window.longTasks.push(...list.getEntries().map(one => one.duration))).observe({ type: 'longtask' }); }"
+_LONG = """() => {
+  window.longTasks = [];
+  const note = list => window.longTasks.push(...list.getEntries().map(one => one.duration));
+  new PerformanceObserver(note).observe({ type: 'longtask' });
+}"""
 _SCROLL = """async (selector) => {
   const box = document.querySelector(selector);
-  for (let step = 0; step < 120; step++) { box.scrollTop += box.scrollHeight / 120; await new Promise(requestAnimationFrame); }
+  for (let step = 0; step < 120; step++) {
+    box.scrollTop += box.scrollHeight / 120;
+    await new Promise(requestAnimationFrame);
+  }
 }"""
 _FOLLOW = """() => new Promise(resolve => {
   const before = performance.getEntriesByType('resource').length;
   const pressed = performance.now();
   document.execCommand('insertText', false, 'x');
   const look = () => {
-    const found = performance.getEntriesByType('resource').slice(before).find(one => one.name.endsWith('/inspect') && one.responseEnd);
-    if (found) requestAnimationFrame(() => resolve(performance.now() - pressed)); else setTimeout(look, 4);
+    const since = performance.getEntriesByType('resource').slice(before);
+    if (!since.some(one => one.name.endsWith('/inspect') && one.responseEnd)) setTimeout(look, 4);
+    else requestAnimationFrame(() => resolve(performance.now() - pressed));
   };
   look();
 })"""
 _OPEN = """() => new Promise(resolve => {
   const pressed = performance.now();
   document.querySelector('.shell > footer button').click();
-  const look = () => document.querySelector('.inspector article') ? resolve(performance.now() - pressed) : requestAnimationFrame(look);
+  const look = () => {
+    if (document.querySelector('.inspector article')) resolve(performance.now() - pressed);
+    else requestAnimationFrame(look);
+  };
   requestAnimationFrame(look);
 })"""
 
@@ -80,7 +93,9 @@ def make_stories(workspace: Workspace) -> tuple[str, str]:
 def serve(folder: Path) -> Iterator[tuple[str, str]]:
     """Serve a data folder; yield the address and the token."""
     command = [sys.executable, "-m", "fabula.cli.main", "serve", "--port", "0", "--no-open", "--no-worker"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "FABULA_DATA": str(folder)})
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "FABULA_DATA": str(folder)}
+    )
     assert process.stdout is not None
     said = process.stdout.readline() + process.stdout.readline()
     link = re.search(r"(http://\S+)/open/", said)
@@ -130,9 +145,13 @@ def measure(browser: Browser, url: str, token: str, sample: str, book: str) -> d
     page.click(".cm-content")
     page.wait_for_timeout(3000)
     page.evaluate(_TIMES)
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    before = read_work(session)
     for number in range(KEYS):
         page.keyboard.press("e" if number % 6 else "Space")
         page.wait_for_timeout(30)
+    print(f"a keystroke takes {(read_work(session) - before) / KEYS:.1f} ms of the processor, whatever else runs")
     keys = sorted(page.evaluate("window.keyTimes"))
     page.wait_for_timeout(2000)
     page.evaluate(_LONG)
@@ -152,6 +171,12 @@ def measure(browser: Browser, url: str, token: str, sample: str, book: str) -> d
         "bar_follow_ms": round(statistics.median(follows), 1),
         "long_tasks": long_tasks,
     }
+
+
+def read_work(session: CDPSession) -> float:
+    """Return the processor time of the page so far, in milliseconds."""
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return 1000 * float(next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
 
 
 def measure_scripts() -> float:

@@ -23,10 +23,11 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[playwright.Browser]:
-    missing = "chromium" if CHROMIUM is None else "the page (make page)" if not (PAGE_FOLDER / "index.html").is_file() else ""
+    missing = [] if CHROMIUM else ["chromium"]
+    missing += [] if (PAGE_FOLDER / "index.html").is_file() else ["the page, which `make page` builds"]
     if missing:
-        assert not os.environ.get("CI"), f"{missing} must be there in CI"
-        pytest.skip(f"{missing} is not there")
+        assert not os.environ.get("CI"), f"missing in CI: {missing}"
+        pytest.skip(f"missing: {', '.join(missing)}")
     with playwright.sync_playwright() as started:
         opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
         yield opened
@@ -61,7 +62,7 @@ def open_page(browser: playwright.Browser, server: PageServer) -> Iterator[OpenP
     problems: list[str] = []
 
     def open_window(
-        hash: str = "", *, width: int = 1440, height: int = 900, theme: str = "light", locale: str = "en-GB"
+        place: str = "", *, width: int = 1440, height: int = 900, theme: str = "light", locale: str = "en-GB"
     ) -> playwright.Page:
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme, locale=locale)
         context.set_default_timeout(30_000)
@@ -70,8 +71,8 @@ def open_page(browser: playwright.Browser, server: PageServer) -> Iterator[OpenP
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda said: problems.append(said.text) if "Content Security Policy" in said.text else None)
         page.goto(server.make_link())
-        if hash:
-            page.goto(f"{server.url}/{hash}")
+        if place:
+            page.goto(f"{server.url}/{place}")
         return page
 
     yield open_window

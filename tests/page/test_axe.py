@@ -14,7 +14,7 @@ from tests.page.conftest import OpenPage
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 _RUN = """async () => (await axe.run(document, { resultTypes: ['violations'] })).violations
     .filter(one => ['serious', 'critical'].includes(one.impact))
-    .map(one => one.id + ': ' + one.nodes.slice(0, 3).map(node => node.html.slice(0, 160) + ' ' + node.failureSummary).join(' | '))"""
+    .map(one => one.id + ': ' + one.nodes.map(node => node.html.slice(0, 160)).slice(0, 3).join(' | '))"""
 
 
 def find_problems(page: Page) -> list[str]:

@@ -59,7 +59,7 @@ def wait_saved(page: Page) -> None:
     expect(page.locator("header .state")).to_have_text(SAVED)
 
 
-def test_from_the_first_start_to_a_streamed_sentence_are_three_clicks(open_page: OpenPage, workspace: Workspace) -> None:
+def test_from_the_first_start_to_a_sentence_are_three_clicks(open_page: OpenPage, workspace: Workspace) -> None:
     page = open_page()
     page.get_by_role("button", name="Open “The Lantern Coast”").click()
     page.get_by_role("button", name=re.compile("^Write")).click()
