@@ -83,6 +83,11 @@ class Engine:
         self._measures: dict[tuple[str, int | None, str | None, Language], Measure] = {}
         self._presets: dict[tuple[int, int, str], tuple[Preset, Preset, CompletePreset]] = {}
 
+    @property
+    def limits(self) -> Limits:
+        """The limits of this engine."""
+        return self._settings.limits
+
     def assemble(
         self,
         request: Request,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from fabula.access.model import Right
 from fabula.context.request import Principal
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
@@ -24,6 +25,7 @@ class McpAccess(Struct, frozen=True, kw_only=True):
     is_read_only: bool = False
     character: str | None = None  # by any name; only with a project
     principal: Principal = Principal()
+    rights: frozenset[Right] = frozenset(Right)
 
     def __post_init__(self) -> None:
         if self.has_limits and self.project_id is None:  # limits name the ids of one project
@@ -36,6 +38,10 @@ class McpAccess(Struct, frozen=True, kw_only=True):
     def has_limits(self) -> bool:
         """Whether it may know less than everything, and therefore change nothing."""
         return self.character is not None or has_limits(self.principal)
+
+    def choose_project(self, workspace: Workspace, name: str | None) -> McpAccess:
+        """Return what the client may do in the project that a call names, as far as that depends on the project."""
+        return self
 
     def list_projects(self, workspace: Workspace) -> list[ProjectSummary]:
         """List the projects that the client may use, in an order that changes do not change."""

@@ -16,8 +16,9 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, message
 from fabula.mcp.access import McpAccess
 from fabula.mcp.quotation import quote_story
-from fabula.workspace.change_feed import ProjectChange
+from fabula.workspace.change_feed import ChangeBatch
 from fabula.workspace.project import ProjectHandle
+from fabula.workspace.project_events import READABLE_KINDS, list_events
 from fabula.workspace.reading import ReadableItem, ReadableText
 from fabula.workspace.workspace import Workspace
 
@@ -30,7 +31,6 @@ TEMPLATES: dict[str, tuple[Sentence, Sentence]] = {  # by the kind of resource: 
 }
 _ADDRESS = re.compile(r"fabula://project/([^/?#]+)/(chapter|entry|recap)/([^/?#]+)(?:\?start=(\d{1,12}))?")
 _CURSOR = re.compile(r"(\d{1,18}):(\d{1,12})")
-_ENTRY_ITEM = re.compile(r"(?:codex:entity:)?([^#]+)")
 
 
 class ResourceInfo(Struct, frozen=True):
@@ -92,14 +92,31 @@ def can_read(workspace: Workspace, access: McpAccess, uri: str) -> bool:
     return True
 
 
-def find_changed_uris(changes: list[ProjectChange]) -> set[str]:
-    """Return the addresses of the resources that changes are about."""
-    kinds = {"manuscript": "chapter", "codex": "entry", "recaps": "recap"}
+def find_changed_uris(batch: ChangeBatch) -> set[str]:
+    """Return the addresses of the resources that changes of a project are about."""
+    kinds = {"chapters": "chapter", "codex": "entry", "recaps": "recap"}
     return {
-        make_uri(one.project_id, kinds[one.area], matched[1])
-        for one in changes
-        if one.area in kinds and (matched := _ENTRY_ITEM.match(one.item))
+        make_uri(batch.project_id, kinds[item.kind], item.id)
+        for event in list_events(batch, READABLE_KINDS, most=None) or ()
+        for item in event.changes
     }
+
+
+def find_project_id(uri: str) -> str | None:
+    """Return the project that an address is of; None for what is no address."""
+    matched = _ADDRESS.fullmatch(uri)
+    return None if matched is None else unquote(matched[1])
+
+
+def list_uris(workspace: Workspace, access: McpAccess, project_id: str) -> list[str]:
+    """List the addresses and names of everything in a project, to see whether there is something new."""
+    try:
+        items = _list_items(access.open_project(workspace, project_id))
+        return [f"{make_uri(project_id, one.kind, one.id)} {one.name}" for one in items]
+    except FabulaError as error:
+        if error.code not in (Code.PROJECT_NOT_FOUND, Code.NOT_ALLOWED):
+            raise
+        return []
 
 
 def _list_items(project: ProjectHandle) -> Iterator[ReadableItem]:

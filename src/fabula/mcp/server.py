@@ -19,7 +19,7 @@ import msgspec
 from mcp.server import NotificationOptions, Server
 from mcp.server.context import ServerRequestContext
 from mcp.server.stdio import stdio_server
-from mcp.server.subscriptions import ListenHandler
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from starlette.applications import Starlette
@@ -29,10 +29,11 @@ from fabula.core.messages import ENGLISH, join_names, message
 from fabula.core.version import __version__
 from fabula.mcp import prompts, resources
 from fabula.mcp.access import McpAccess
-from fabula.mcp.notifications import ChangeWatcher
+from fabula.mcp.notifications import ChangeWatcher, Listener
 from fabula.mcp.quotation import INSTRUCTIONS, render_answer
-from fabula.mcp.tool_arguments import describe_input, describe_output, read_arguments
+from fabula.mcp.tool_arguments import PROJECT, describe_input, describe_output, read_arguments
 from fabula.mcp.tools import TOOLS, StoryTools, ToolInfo
+from fabula.workspace.grants import refuse_request
 from fabula.workspace.workspace import Workspace
 
 log = logging.getLogger("fabula.mcp")
@@ -53,19 +54,29 @@ def make_server(
     *,
     language: str = ENGLISH,
     watch_seconds: float = WATCH_SECONDS,
+    has_connections: bool = True,
 ) -> Server[None]:
-    """Make a server on a workspace; `access` says what a client may do, perhaps by its HTTP request."""
-    return _Handlers(workspace, access, language, watch_seconds).make_server()
+    """Make a server on a workspace; `access` says what a client may do, perhaps by its HTTP request.
+
+    Without connections, each request stands alone; clients of older versions of the protocol cannot subscribe then.
+    """
+    return _Handlers(workspace, access, language, watch_seconds).make_server(has_connections=has_connections)
 
 
-def make_http_app(server: Server[None], *, path: str = HTTP_PATH, checks_hosts: bool = True) -> Starlette:
+def make_http_app(
+    server: Server[None], *, path: str = HTTP_PATH, checks_hosts: bool = True, has_connections: bool = True
+) -> Starlette:
     """Return the ASGI app of a server, for clients that speak streamable HTTP; its lifespan must be run.
 
-    Only hosts and origins of this machine are answered, unless whoever mounts it checks them and says so.
+    Only hosts and origins of this machine are answered, unless whoever mounts it checks them and says so. Without
+    connections, any of several processes can answer each request.
     """
     security = None if checks_hosts else TransportSecuritySettings(enable_dns_rebinding_protection=False)
     return server.streamable_http_app(
-        streamable_http_path=path, max_request_body_size=MAX_BODY, transport_security=security
+        streamable_http_path=path,
+        max_request_body_size=MAX_BODY,
+        transport_security=security,
+        stateless_http=not has_connections,
     )
 
 
@@ -88,12 +99,10 @@ class _Handlers:
     ) -> None:
         self._workspace, self._language = workspace, language
         self._find_access: FindAccess = (lambda _: access) if isinstance(access, McpAccess) else access
-        own = access if isinstance(access, McpAccess) else McpAccess()
-        self._watcher = ChangeWatcher(workspace, own.project_id, lambda: self._list_uris(own), seconds=watch_seconds)
-        self._listener = ListenHandler(self._watcher.bus)
+        self._watcher = ChangeWatcher(workspace, seconds=watch_seconds)
 
-    def make_server(self) -> Server[None]:
-        """Make a server with these handlers."""
+    def make_server(self, *, has_connections: bool) -> Server[None]:
+        """Make a server with these handlers; without connections, nothing is remembered of a client."""
         server: Server[None] = Server(
             "fabula",
             version=__version__,
@@ -105,13 +114,14 @@ class _Handlers:
             on_list_resources=self._list_resources,
             on_list_resource_templates=self._list_templates,
             on_read_resource=self._read_resource,
-            on_subscribe_resource=self._subscribe,
-            on_unsubscribe_resource=self._unsubscribe,
+            on_subscribe_resource=self._subscribe if has_connections else None,
+            on_unsubscribe_resource=self._unsubscribe if has_connections else None,
             on_subscriptions_listen=self._listen,
             on_list_prompts=self._list_prompts,
             on_get_prompt=self._get_prompt,
         )
-        server.add_notification_handler("notifications/initialized", types.NotificationParams, self._remember)
+        if has_connections:
+            server.add_notification_handler("notifications/initialized", types.NotificationParams, self._remember)
         return server
 
     @asynccontextmanager
@@ -120,16 +130,6 @@ class _Handlers:
             await tasks.start(self._watcher.watch)
             yield
             tasks.cancel_scope.cancel()
-
-    def _list_uris(self, access: McpAccess) -> list[str]:
-        """List the addresses of everything, to see whether there is something new."""
-        found: list[str] = []
-        cursor: str | None = None
-        while True:
-            page, cursor = resources.list_resources(self._workspace, access, cursor)
-            found += [f"{one.uri} {one.item.name}" for one in page]
-            if cursor is None:
-                return found
 
     async def _run(self, verb: Callable[..., Answer], *args: Any) -> Answer:
         """Run a verb beside the event loop; a refusal becomes an error of the protocol with its code."""
@@ -184,6 +184,11 @@ class _Handlers:
         return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=answer)
 
     def _run_tool(self, tool: ToolInfo, access: McpAccess, sent: dict[str, Any], client: str) -> dict[str, Any]:
+        if tool.needs_project:
+            name = sent.get(PROJECT)
+            access = access.choose_project(self._workspace, None if name is None else str(name))
+            if not tool.is_allowed(access):
+                raise refuse_request()
         project, arguments = read_arguments(tool, access, sent)
         tools = StoryTools(self._workspace, access, project, client=client, language=self._language)
         answer: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(tool.run(tools, **arguments)))
@@ -237,16 +242,17 @@ class _Handlers:
         return types.ReadResourceResult(contents=[contents])
 
     async def _remember(self, ctx: Context, _: types.NotificationParams | None) -> None:
-        self._watcher.remember(ctx.session)
+        await self._watcher.remember(ctx.session, self._find_access(ctx.request))
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        uri = str(params.uri)
-        await self._run(resources.read_resource, self._workspace, self._find_access(ctx.request), uri, self._language)
-        self._watcher.remember(ctx.session).uris.add(uri)
+        uri, access = str(params.uri), self._find_access(ctx.request)
+        await self._run(resources.read_resource, self._workspace, access, uri, self._language)
+        await self._watcher.subscribe(await self._watcher.remember(ctx.session, access), uri)
         return types.EmptyResult()
 
     async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        self._watcher.remember(ctx.session).uris.discard(str(params.uri))
+        listener = await self._watcher.remember(ctx.session, self._find_access(ctx.request))
+        self._watcher.unsubscribe(listener, str(params.uri))
         return types.EmptyResult()
 
     async def _listen(
@@ -260,7 +266,27 @@ class _Handlers:
             if await self._run(resources.can_read, self._workspace, access, str(uri))
         ]
         allowed = wanted.model_copy(update={"resource_subscriptions": uris or None})
-        return await self._listener(ctx, params.model_copy(update={"notifications": allowed}))
+        bus = InMemorySubscriptionBus()  # of this client alone, which must not learn of what others may read
+        handler = ListenHandler(bus)
+
+        def find_access() -> McpAccess:
+            try:
+                return self._find_access(ctx.request)
+            except FabulaError:
+                handler.close()
+                raise
+
+        listener = Listener(
+            find_access,
+            bus.publish,
+            uris=frozenset(map(str, uris)),
+            wants_lists=bool(wanted.resources_list_changed),
+        )
+        await self._watcher.add(listener)
+        try:
+            return await handler(ctx, params.model_copy(update={"notifications": allowed}))
+        finally:
+            self._watcher.remove(listener)
 
     async def _list_prompts(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         access = self._find_access(ctx.request)

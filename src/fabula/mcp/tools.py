@@ -7,14 +7,16 @@ their `TypedDict`s. `ToolArguments` makes the JSON schema of them. Arguments are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar, Unpack
+from typing import Annotated, TypeVar, Unpack
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from fabula.access.model import Right
 from fabula.context.request import Request
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import Sentence, message
+from fabula.manuscript.projects import ProjectSummary, count_text
 from fabula.mcp.access import McpAccess
 from fabula.workspace.arguments import check_arguments
 from fabula.workspace.codex import EntryFields
@@ -90,12 +92,21 @@ class ToolInfo(Struct, frozen=True, kw_only=True):
     reads_only: bool
     is_destructive: bool
     is_idempotent: bool
+    is_inspection: bool  # whether it looks inside of a prompt
     is_for_limited: bool  # whether a client that may know less than everything can use it
     needs_project: bool
 
+    @property
+    def right(self) -> Right:
+        """The right that a client needs for the tool."""
+        if not self.reads_only:
+            return Right.EDIT
+        return Right.ASSEMBLE if self.is_for_limited else Right.INSPECT if self.is_inspection else Right.READ
+
     def is_allowed(self, access: McpAccess) -> bool:
         """Return whether a client may use the tool."""
-        return (self.reads_only or not access.is_read_only) and (self.is_for_limited or not access.has_limits)
+        is_possible = (self.reads_only or not access.is_read_only) and (self.is_for_limited or not access.has_limits)
+        return is_possible and self.right in access.rights
 
     def has_argument(self, name: str, access: McpAccess) -> bool:
         """Return whether a client may use an argument of the tool."""
@@ -114,6 +125,7 @@ def _tool(
     is_destructive: bool = False,
     is_idempotent: bool = False,
     is_for_limited: bool = False,
+    is_inspection: bool = False,
     needs_project: bool = True,
 ) -> Callable[[Tool], Tool]:
     """Make a method a tool."""
@@ -130,6 +142,7 @@ def _tool(
             is_destructive=is_destructive,
             is_idempotent=is_idempotent or reads_only,
             is_for_limited=is_for_limited,
+            is_inspection=is_inspection,
             needs_project=needs_project,
         )
         return checked
@@ -162,14 +175,13 @@ class StoryTools:
     )
     def list_projects(self) -> ProjectList:
         """List the projects that the client may use."""
-        access, allowed = self._access, self._access.list_projects(self._workspace)
-        if access.has_limits:
-            return ProjectList(projects=tuple(map(self._describe_known, allowed)))
-        idents = [one.id for one in allowed]
-        return ProjectList(projects=tuple(one for one in self._workspace.describe_projects() if one.id in idents))
+        allowed = self._access.list_projects(self._workspace)
+        return ProjectList(projects=tuple(map(self._describe_known, allowed)))
 
-    def _describe_known(self, summary: Any) -> ProjectInfo:
+    def _describe_known(self, summary: ProjectSummary) -> ProjectInfo:
         """Describe a project with the extent of what is known of it."""
+        if not self._access.choose_project(self._workspace, summary.id).has_limits:
+            return describe_project(summary, *count_text(self._workspace.store, summary.id))
         known = self._access.open_project(self._workspace, summary.id).reading.list_chapters()
         return describe_project(summary, len(known), sum(one.length for one in known))
 
@@ -265,7 +277,8 @@ class StoryTools:
     def read_entry(self, entry: str) -> EntryContents:
         """Read an entry by any of its names."""
         found = self._project.reading.read_entry(entry)
-        fields = None if has_limits(self._project.principal) else self._describe_entry(found.id)
+        is_whole = not has_limits(self._project.principal) and Right.READ in self._access.rights
+        fields = self._describe_entry(found.id) if is_whole else None
         return describe_entry_contents(found, fields, MAX_TEXT)
 
     def _describe_entry(self, ident: str) -> EntryInfo:
@@ -390,6 +403,7 @@ class StoryTools:
         ),
         arguments=("name", *_REQUEST_ARGUMENTS),
         reads_only=True,
+        is_inspection=True,
     )
     def explain_context(
         self,

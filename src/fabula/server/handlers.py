@@ -6,9 +6,11 @@ that is a coroutine is awaited on the loop, since it does its own work in thread
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from typing import Any
 from urllib.parse import quote
 
@@ -18,6 +20,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response import Stream
 from msgspec.structs import replace
 
+from fabula.context.admission import AdmissionQueue
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id
 from fabula.core.messages import ENGLISH, message
@@ -50,12 +53,21 @@ STREAM_PATH = API + "/projects/{project:str}/streams/{stream:str}"
 class RouteTable:
     """The routes of a server by method and path, with the workspace that they work on."""
 
-    def __init__(self, workspace: Workspace, routes: Iterable[Route], *, model: ChatModel = None) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        routes: Iterable[Route],
+        *,
+        model: ChatModel = None,
+        streams: StreamHub | None = None,
+    ) -> None:
         self.workspace = workspace
         self.model = model
         self.routes = tuple(routes)
-        self.streams = StreamHub(workspace)
-        self._readers = {one.path: one for one in self.routes if one.method == "GET"}
+        self.streams = streams or StreamHub(workspace)
+        limits = workspace.engine.limits
+        self._assemblies = AdmissionQueue(limits.at_once, limits.waiting)  # which wait without a thread
+        self._readers = {one.path: one for one in self.routes if one.has_version}
 
     def make_handlers(self) -> list[HTTPRouteHandler]:
         """Make a handler of Litestar for every route."""
@@ -147,11 +159,37 @@ class RouteTable:
         self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
     ) -> Reply:
         call_in_thread = self.workspace.call
+        if route.queue_key is not None and "if-match" not in headers:
+            started = await call_in_thread(self._start, route, request, body, headers)
+            return started if isinstance(started, Reply) else await self._answer_in_turn(route, *started)
         if not inspect.iscoroutinefunction(inspect.unwrap(route.function)):
             return await call_in_thread(self._run, route, request, body, headers)
         call, _ = await call_in_thread(self._read, route, request, body, headers)
         value = await call_verb(route, call)
         return await call_in_thread(make_reply, route, value, call)
+
+    def _start(
+        self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
+    ) -> Reply | tuple[Call, str, Future[None]]:
+        """Answer a request that is bounded by a key; where no place is free, return the place that it waits for."""
+        assert route.queue_key is not None
+        call, _ = self._read(route, request, body, headers)
+        key = route.queue_key(call)
+        place = self._assemblies.enter(key)
+        if not place.done():
+            return call, key, place
+        try:
+            return make_reply(route, call_verb(route, call), call)
+        finally:
+            self._assemblies.leave(key, place)
+
+    async def _answer_in_turn(self, route: Route, call: Call, key: str, place: Future[None]) -> Reply:
+        """Answer when a place is free. Waiting holds no thread, so that other documents are not kept waiting."""
+        try:
+            await asyncio.wrap_future(place)
+            return await self.workspace.call(lambda: make_reply(route, call_verb(route, call), call))
+        finally:
+            self._assemblies.leave(key, place)
 
     async def _answer_once(
         self, key: str, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]

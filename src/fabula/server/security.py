@@ -8,26 +8,34 @@ themselves. A token in the address is never read.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
 
+from fabula.access import hash_secret
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.server.access import Access
-from fabula.server.problems import choose_language, describe_refusal, encode_problem
-from fabula.server.tokens import Authenticator
+from fabula.server.accounts import Accounts
+from fabula.server.address import LINK_PATH, LOOPBACK
+from fabula.server.limits import RateSettings, RequestRates, TokenBuckets
+from fabula.server.problems import choose_language, describe_exception, describe_refusal, encode_problem
+
+log = logging.getLogger("fabula.security")
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+FindAccess = Callable[[], Access | None]
 ASGIApp = Callable[[Any, Any, Any], Awaitable[None]]
 
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 COOKIE = "fabula_session"
 PAGE_PATH, ASSETS_PATH = "/", "/assets/"  # of the page, which holds nothing of a story
 OPEN_PATHS = ("/healthz", "/readyz", PAGE_PATH)  # and the files of the page, and the links that begin a session
-LINK_PATH = "/open/"
 SESSION_PATH = "/api/session"  # signing in needs no caller yet
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -42,6 +50,7 @@ SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
+_LOGGED_STATUSES = (401, 403, 421, 429)
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _DEFAULTS = {**SECURITY_HEADERS, "cache-control": "no-store"}  # unless an answer has its own
 _HEADERS = [(name.encode(), value.encode()) for name, value in _DEFAULTS.items()]
@@ -50,37 +59,57 @@ _HEADERS = [(name.encode(), value.encode()) for name, value in _DEFAULTS.items()
 class SecurityMiddleware:
     """Checks who sends a request and from where, and adds security headers to every answer."""
 
-    def __init__(self, app: ASGIApp, authenticator: Authenticator, *, hosts: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        accounts: Accounts,
+        *,
+        hosts: Iterable[str] = (),
+        rates: RateSettings | None = None,
+    ) -> None:
         """`hosts` are names of this server beside those of the loopback."""
         self.app = app
-        self._authenticator = authenticator
+        self._accounts = accounts
         self._hosts = LOOPBACK | {host.lower() for host in hosts}
+        self._rates = RequestRates(rates or RateSettings())
+        self._log_lines = TokenBuckets(1.0, 20.0)
+        self._loading: dict[str, asyncio.Task[Access | None]] = {}  # by secret, of callers that the store is asked for
 
-    async def __call__(self, scope: Scope, receive: object, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass with its caller in the scope, or answer with a problem."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
 
+        address = scope["client"][0] if scope.get("client") else ""
+
         async def send_with_headers(sent: MutableMapping[str, Any]) -> None:
             if sent["type"] == "http.response.start":
                 names = {name.lower() for name, _ in sent["headers"]}
                 sent["headers"] = [*sent["headers"], *(one for one in _HEADERS if one[0] not in names)]
+                if sent["status"] in _LOGGED_STATUSES:
+                    self._log_refusal(scope, address, sent["status"])
             await send(sent)
 
         headers = _read_headers(scope)
         try:
             if scope["type"] != "http":
                 raise FabulaError(Code.HTTP_NOT_FOUND, message("There is nothing at this address."))
-            set_access(scope, self._check(scope["method"], scope["path"], headers))
+            self._rates.count_request(address)
+            set_access(scope, *await self._check(scope["method"], scope["path"], headers, address))
         except FabulaError as error:
             problem = describe_refusal(error, choose_language(headers.get("accept-language", "")))
             await _send_problem(send_with_headers, encode_problem(problem))
             return
-        await self.app(scope, receive, send_with_headers)
+        try:
+            await self.app(scope, _make_receive(receive), send_with_headers)
+        except Exception as error:  # in the middle of an answer, which then ends: uvicorn would log the text
+            describe_exception(error)
 
-    def _check(self, method: str, path: str, headers: dict[str, str]) -> Access | None:
-        """Return the caller; None where the path is open to everybody."""
+    async def _check(
+        self, method: str, path: str, headers: dict[str, str], address: str
+    ) -> tuple[Access | None, FindAccess]:
+        """Return the caller, and what finds it again; None where the path is open to everybody."""
         host = headers.get("host", "")
         if _read_name(host) not in self._hosts:
             raise FabulaError(
@@ -90,29 +119,52 @@ class SecurityMiddleware:
         origin = headers.get("origin")
         if origin is not None and origin.lower().partition("://")[2] != host.lower():
             raise _refuse_origin()
+        if headers.get("content-encoding", "identity").lower() != "identity":
+            raise FabulaError(
+                Code.HTTP_CONTENT_ENCODING,
+                message("The body must not be compressed: leave out `Content-Encoding`. Nothing was changed."),
+            )
         is_open = path in OPEN_PATHS or path.startswith((LINK_PATH, ASSETS_PATH))
         if is_open or (method == "POST" and path == SESSION_PATH):
-            return None
+            return None, lambda: None
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            access = self._authenticator.find_access(token.strip())
+            secret = token.strip()
+            access = await self._find_access(secret, address)
         else:
-            access = self._authenticator.find_access(read_session(headers.get("cookie", "")))
+            secret = read_session(headers.get("cookie", ""))
+            access = await self._find_access(secret, address)
             if access is not None and method not in _SAFE_METHODS and origin is None:
                 raise _refuse_origin()
         if access is None:
-            raise FabulaError(
-                Code.ACCESS_REQUIRED,
-                message(
-                    "This needs a token. Send it as `Authorization: Bearer TOKEN`, or open the link of the server."
-                ),
-            )
-        return access
+            raise _refuse_caller()
+        self._rates.count_caller(hash_secret(secret), address)
+        return access, partial(self._accounts.find_access, secret)
+
+    async def _find_access(self, secret: str, address: str) -> Access | None:
+        """Find the caller of a secret; the store is asked beside the event loop, and once for one secret."""
+        is_known, access = self._accounts.recall(secret)
+        if access is None and secret:
+            self._rates.count_try(address)
+        if is_known:
+            return access
+        task = self._loading.get(secret)
+        if task is None:
+            task = self._loading[secret] = asyncio.create_task(asyncio.to_thread(self._accounts.load, secret))
+            task.add_done_callback(lambda _: self._loading.pop(secret, None))
+        return await asyncio.shield(task)
+
+    def _log_refusal(self, scope: Scope, address: str, status: int) -> None:
+        """Note who was refused, a bounded number of times for each address; addresses of routes may hold titles."""
+        if not self._log_lines.take(address):
+            access = scope.get("state", {}).get("fabula_access")
+            user = access.user if isinstance(access, Access) else "-"
+            log.warning("refused: status=%d user=%s address=%s method=%s", status, user, address, scope.get("method"))
 
 
-def set_access(scope: Scope, access: Access | None) -> None:
-    """Put the caller of a request into its scope."""
-    scope.setdefault("state", {})["fabula_access"] = access
+def set_access(scope: Scope, access: Access | None, find_again: FindAccess) -> None:
+    """Put the caller of a request into its scope, and what finds it again."""
+    scope.setdefault("state", {}).update(fabula_access=access, fabula_find_again=find_again)
 
 
 def get_access(scope: Mapping[str, Any]) -> Access:
@@ -121,6 +173,22 @@ def get_access(scope: Mapping[str, Any]) -> Access:
     if not isinstance(access, Access):
         raise FabulaError(Code.ACCESS_REQUIRED, message("This needs a token."))
     return access
+
+
+def find_access_again(scope: Mapping[str, Any]) -> Access:
+    """Return the caller of a request that lasts, as it may do now; refused where its key or session has ended."""
+    find_again: FindAccess = scope["state"]["fabula_find_again"]
+    access = find_again()
+    if access is None:
+        raise _refuse_caller()
+    return access
+
+
+def _refuse_caller() -> FabulaError:
+    return FabulaError(
+        Code.ACCESS_REQUIRED,
+        message("This needs a token. Send it as `Authorization: Bearer TOKEN`, or open the link of the server."),
+    )
 
 
 def _refuse_origin() -> FabulaError:
@@ -153,6 +221,23 @@ def read_session(cookie: str) -> str:
     except CookieError:
         return ""
     return found.value if found is not None else ""
+
+
+def _make_receive(receive: Receive) -> Receive:
+    """Return what reads a request, and refuses one whose body ends too soon."""
+    is_complete = False
+
+    async def receive_whole() -> MutableMapping[str, Any]:
+        nonlocal is_complete
+        event = await receive()
+        if event["type"] == "http.request":
+            is_complete = not event.get("more_body", False)
+        elif not is_complete:
+            is_complete = True
+            raise FabulaError(Code.REQUEST_INVALID, message("The request ended too soon. Nothing was changed."))
+        return event
+
+    return receive_whole
 
 
 async def _send_problem(send: Send, answer: tuple[int, dict[str, str], bytes]) -> None:

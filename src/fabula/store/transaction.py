@@ -38,6 +38,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import is_encodable
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import Sentence, message
+from fabula.store.change_signal import NOTIFY
 from fabula.store.queries import (
     DELETE_CHANGES,
     INSERT_CHANGES,
@@ -455,6 +456,8 @@ class WriteTransaction(ReadTransaction):
             )
             if version % _PRUNE_EVERY == 0:
                 self._connection.execute(DELETE_CHANGES, {"owner_name": owner, "until": version - FEED_LENGTH})
+            if kind == "project" and self._connection.dialect.name == "postgresql":
+                self._connection.execute(NOTIFY)
 
 
 def row_missing(table: Table, key: Mapping[str, object]) -> FabulaError:

@@ -55,7 +55,7 @@ from fabula.workspace.requests import (
     list_path,
     read_perspective,
 )
-from fabula.workspace.schemas.context import read_request
+from fabula.workspace.schemas.context import AssembleRequest, read_request
 from fabula.workspace.search import SearchOptions, search_project
 from fabula.workspace.verbs import LazyVerbs, require_store
 from fabula.workspace.working_memory import load_working_memory
@@ -310,7 +310,7 @@ class ProjectHandle:
         cursor = read_cursor(place, document.text if document is not None else "")
         return replace(request, cursor=cursor, with_text=True)
 
-    def read_request(self, data: bytes, uploads: Mapping[str, str] | None = None) -> Request:
+    def read_request(self, data: bytes | AssembleRequest, uploads: Mapping[str, str] | None = None) -> Request:
         """Read a request from JSON, where cursors count UTF-16 units; the principal is this handle's.
 
         `uploads` has the files that were uploaded, by id: an attachment refers to one of them, never to a path.

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fabula.search.embeddings.choice import EmbeddingChoice
     from fabula.search.embeddings.semantic_search import SemanticSearch
     from fabula.store.save.loading import LoadResult
+    from fabula.workspace.change_feed import ChangeFollower
     from fabula.workspace.changes import OwnedChange, ReversedChange
     from fabula.workspace.chat import ChatEvent, ChatModel
     from fabula.workspace.continuity import StoredContinuity
@@ -141,6 +142,13 @@ class Workspace:
         return ResponseLog(self.store)
 
     @cached_property
+    def change_follower(self) -> ChangeFollower:
+        """What tells of changes of projects, whichever process makes them."""
+        from fabula.workspace.change_feed import ChangeFollower
+
+        return ChangeFollower(self.store)
+
+    @cached_property
     def _embedding(self) -> EmbeddingChoice:
         from fabula.search.embeddings.choice import EmbeddingChoice
 
@@ -164,7 +172,8 @@ class Workspace:
         from fabula.context.request import Principal
         from fabula.workspace.project import OWNER_PRINCIPAL, ProjectHandle
 
-        project_id, asking = projects.find_project(self.store, name).id, principal or OWNER_PRINCIPAL
+        project_id = name if self.store.has_project(name) else projects.find_project(self.store, name).id
+        asking = principal or OWNER_PRINCIPAL
         if not isinstance(asking, Principal):
             raise FabulaError(
                 Code.REQUEST_INVALID,
@@ -496,6 +505,8 @@ class Workspace:
             self._worker.stop()
             self._worker = None
         in_use = vars(self)  # what was never used was never made
+        if "change_follower" in in_use:
+            self.change_follower.close()
         if "_threads" in in_use:
             self._threads.shutdown()
         if "_continuity" in in_use:

@@ -1,0 +1,125 @@
+"""Serves programs that speak the Model Context Protocol at `/mcp`, under the same access rules as every route (ppl-2).
+
+Each request stands alone, so that any process can answer it. The caller of the request decides which projects there
+are and what may be done in each: tools need the rights that the routes of the same verbs need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from litestar import Litestar, asgi
+from litestar.exceptions import MethodNotAllowedException
+from litestar.handlers import ASGIRouteHandler
+
+from fabula.access.model import Right
+from fabula.core.errors import FabulaError
+from fabula.core.messages import list_languages
+from fabula.manuscript.projects import ProjectSummary
+from fabula.mcp.access import McpAccess
+from fabula.mcp.sdk import require_sdk
+from fabula.server.access import Access
+from fabula.server.problems import choose_language
+from fabula.server.requests import open_project
+from fabula.server.security import find_access_again
+from fabula.workspace.grants import has_limits, refuse_request
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+MCP_PATH = "/mcp"
+
+
+class CallerAccess(McpAccess, frozen=True, kw_only=True):
+    """What a caller of the server may do over MCP: in each project what its role there allows."""
+
+    caller: Access
+
+    def __post_init__(self) -> None:
+        """Accept limits without a project: they are those of each project."""
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether the caller is nothing but a player, wherever it belongs."""
+        own = map(self.caller.make_principal, self.caller.memberships)
+        return self.caller.everywhere is None and all(map(has_limits, own))
+
+    def choose_project(self, workspace: Workspace, name: str | None) -> McpAccess:
+        """Return what the caller may do in one project."""
+        project = self.open_project(workspace, name)
+        rights = frozenset(one for one in Right if self.caller.has_right(one, project.id))
+        return McpAccess(project_id=project.id, principal=project.principal, rights=rights)
+
+    def list_projects(self, workspace: Workspace) -> list[ProjectSummary]:
+        """List the projects that the caller belongs to and may ask about."""
+        found = super().list_projects(workspace)
+        return [one for one in found if self.caller.has_right(Right.ASSEMBLE, one.id)]
+
+    def open_project(self, workspace: Workspace, name: str | None = None) -> ProjectHandle:
+        """Open a project of the caller by its title, number or id."""
+        own = self.list_projects(workspace)
+        if not name:
+            if len(own) != 1:
+                return super().open_project(workspace, name)  # which says that a name is missing
+            return open_project(workspace, self.caller, own[0].id)
+        found = [one.id for one in own if name in (one.id, one.title, str(one.number))]
+        if len(found) != 1 and self.caller.everywhere is None:
+            raise refuse_request()
+        project = open_project(workspace, self.caller, found[0] if len(found) == 1 else name)
+        self.caller.require(Right.ASSEMBLE, project.id)
+        return project
+
+
+class ProgramServer:
+    """The MCP server of an application, in each language that callers may ask for; its lifespan must be run."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._apps: dict[str, Starlette] = {}
+
+    @asynccontextmanager
+    async def run(self, _: Litestar) -> AsyncIterator[None]:
+        """Serve while the block runs, where the package of the protocol is installed."""
+        try:
+            require_sdk()
+        except FabulaError:  # each request is told so
+            yield
+            return
+        from fabula.mcp.server import make_http_app, make_server
+
+        async with AsyncExitStack() as stack:
+            for language in list_languages():
+                server = make_server(self._workspace, _find_access, language=language, has_connections=False)
+                app = make_http_app(server, path=MCP_PATH, checks_hosts=False, has_connections=False)
+                await stack.enter_async_context(app.router.lifespan_context(app))
+                self._apps[language] = app
+            yield
+
+    def make_handler(self) -> ASGIRouteHandler:
+        """Make the handler of the address."""
+
+        @asgi(MCP_PATH, copy_scope=True)
+        async def serve_program(scope: Any, receive: Any, send: Any) -> None:
+            """Answer one request of a program that speaks the Model Context Protocol."""
+            require_sdk()
+            if scope["method"] != "POST":
+                raise MethodNotAllowedException
+            await self._choose_app(scope["headers"])(scope, receive, send)
+
+        return serve_program
+
+    def _choose_app(self, headers: list[tuple[bytes, bytes]]) -> Callable[..., Any]:
+        accepted = next((value for name, value in headers if name.lower() == b"accept-language"), b"")
+        return self._apps[choose_language(accepted.decode("latin-1"))]
+
+
+def _find_access(request: Any) -> McpAccess:
+    scope: Mapping[str, Any] = request.scope
+    caller = find_access_again(scope)
+    places = (None, *caller.memberships)
+    rights = frozenset(right for right in Right if any(caller.has_right(right, place) for place in places))
+    return CallerAccess(caller=caller, rights=rights)

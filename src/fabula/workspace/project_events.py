@@ -1,0 +1,90 @@
+"""Events for other windows: what changed in a project, by kind and id, never its text.
+
+A caller without limits is told of everything in the kinds that it may read. For anybody else `project.reading` decides:
+it is told of what it can read, or could read until now.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from itertools import groupby
+
+from fabula.store.transaction import Change
+from fabula.workspace.change_feed import ChangeBatch
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.schemas.events import ChangedItem, EventKind, ProjectEvent
+
+KINDS: Mapping[str, EventKind] = {  # by the area of the change feed; of others nobody is told
+    "project": "project",
+    "manuscript": "chapters",
+    "revisions": "revisions",
+    "codex": "codex",
+    "constraints": "constraints",
+    "memory": "memories",
+    "presets": "presets",
+    "lorebook": "lorebooks",
+    "settings": "settings",
+    "conversation": "conversations",
+    "people": "participants",
+    "recaps": "recaps",
+    "runs": "runs",
+}
+READABLE_KINDS: frozenset[EventKind] = frozenset({"chapters", "codex", "recaps"})  # that `project.reading` has
+MAX_ITEMS = 200  # of one kind in one event; where more changed, any of them may have
+_ENTRY = re.compile(r"(?:codex:entity:)?([^#]+)")  # an entry, or the source of one of its fragments
+
+
+def list_events(
+    batch: ChangeBatch, kinds: Collection[EventKind], *, most: int | None = MAX_ITEMS
+) -> list[ProjectEvent] | None:
+    """Return one event for each version of a batch that changed something of these kinds; None if it does not say."""
+    if batch.changes is None:
+        return None
+    events = []
+    for version, changes in groupby(batch.changes, key=lambda one: one.version):
+        if items := _collect(changes, kinds, most):
+            events.append(ProjectEvent(version=version, changes=items))
+    return events
+
+
+class ReadableEvents:
+    """The events of a principal with limits, who must not learn of what it cannot read."""
+
+    def __init__(self, project: ProjectHandle) -> None:
+        self._project = project
+        self._readable = self._list_readable()
+
+    def select(self, batch: ChangeBatch) -> list[ProjectEvent]:
+        """Return what changed of the things that can be read, or could be read until now, as one event."""
+        before, self._readable = self._readable, self._list_readable()
+        changed = {
+            (item.kind, item.id)
+            for item in _collect(batch.changes or (), READABLE_KINDS, None)
+            if (item.kind, item.id) in before | self._readable
+        }
+        changed |= before ^ self._readable
+        items = tuple(ChangedItem(kind=kind, id=ident) for kind, ident in sorted(changed))
+        return [ProjectEvent(version=batch.version, changes=items)] if items else []
+
+    def _list_readable(self) -> set[tuple[EventKind, str]]:
+        reading = self._project.reading
+        found: set[tuple[EventKind, str]] = {("chapters", one.id) for one in reading.list_chapters()}
+        found |= {("codex", one.id) for one in reading.list_entries()}
+        if self._project.principal.grants.conversations:
+            found |= {("recaps", one.id) for one in reading.list_recaps()}
+        return found
+
+
+def _collect(changes: Iterable[Change], kinds: Collection[EventKind], most: int | None) -> tuple[ChangedItem, ...]:
+    by_kind: dict[EventKind, dict[str, None]] = {}
+    for change in changes:
+        kind = KINDS.get(change.area)
+        if kind is not None and kind in kinds:
+            matched = _ENTRY.match(change.item) if kind == "codex" else None
+            by_kind.setdefault(kind, {})[matched[1] if matched else change.item] = None
+    return tuple(
+        ChangedItem(kind=kind, id=ident)
+        for kind, ids in by_kind.items()
+        for ident in (ids if most is None or len(ids) <= most else ("",))
+    )

@@ -1,0 +1,202 @@
+"""Programs speak the Model Context Protocol with the server over HTTP, each within its caller's rights."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.subscriptions import ResourceUpdated
+
+from fabula.access.model import Membership, Right, Role
+from fabula.context.request import Grants
+from fabula.mcp import sdk
+from fabula.mcp.resources import make_uri
+from fabula.server.access import Access
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.workspace import Workspace
+from mcp import Client, MCPError
+from tests.mcp.conftest import run_async
+from tests.server.running import OWNER_TOKEN, RunningServer, run_server
+from tests.server.test_events import PLAYER
+
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+ACCEPT = {"accept": "application/json, text/event-stream"}
+CHANGING = {"add_entry", "edit_entry", "add_progression", "set_knowledge", "remember", "propose_edit"}
+
+
+def talk(
+    server: RunningServer, speak: Callable[[Client], Awaitable[Any]], token: str = OWNER_TOKEN, *, mode: str = "auto"
+) -> Any:
+    """Let the SDK's own client talk with a server over HTTP."""
+
+    async def connect() -> Any:
+        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, trust_env=False) as http:
+            transport = streamable_http_client(f"{server.base_url}/mcp", http_client=http)
+            async with Client(transport, mode=mode, cache=None) as client:
+                return await speak(client)
+
+    return run_async(connect)
+
+
+@pytest.fixture
+def people(story: ProjectHandle) -> dict[str, Access]:
+    return {
+        role.value: Access(
+            user=role.value,
+            memberships={story.id: Membership(role, PLAYER if role is Role.PLAYER else Grants())},
+        )
+        for role in Role
+    }
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_sdks_client_reads_and_changes_a_story_over_http(
+    workspace: Workspace, story: ProjectHandle, server: RunningServer, mode: str
+) -> None:
+    async def speak(client: Client) -> Any:
+        listed = await client.call_tool("list_projects")
+        found = await client.call_tool("search_story", {"project": story.id, "words": "lamp"})
+        added = await client.call_tool("add_entry", {"project": story.id, "name": "Oar"})
+        names = [one.uri for one in (await client.list_resources()).resources]
+        return listed, found, added, names
+
+    listed, found, added, names = talk(server, speak, mode=mode)
+    assert [one["id"] for one in listed.structured_content["projects"]] == [story.id]
+    assert found.structured_content["passages"]
+    assert story.codex.find("Oar").id == added.structured_content["id"]
+    assert make_uri(story.id, "chapter", "ch-01") in names
+
+
+def test_each_role_has_the_tools_that_its_rights_allow_and_no_others(
+    workspace: Workspace, story: ProjectHandle, people: dict[str, Access]
+) -> None:
+    people["key"] = people["editor"].limit(rights=frozenset({Right.ASSEMBLE}), projects=None)
+
+    async def list_tools(client: Client) -> set[str]:
+        return {one.name for one in (await client.list_tools()).tools}
+
+    async def try_all(client: Client) -> dict[str, bool]:
+        calls = {
+            "add_entry": {"name": "Oar"},
+            "remember": {"text": "Short sentences."},
+            "propose_edit": {"chapter": "1", "text": "She rowed."},
+            "check_continuity": {},
+            "explain_context": {"name": "Mara"},
+            "read_chapter": {"chapter": "ch-01"},
+        }
+        allowed = {}
+        for tool, arguments in calls.items():
+            try:
+                allowed[tool] = not (await client.call_tool(tool, {"project": story.id, **arguments})).is_error
+            except MCPError:
+                allowed[tool] = False
+        return allowed
+
+    with run_server(workspace, people) as server:
+        tools = {name: talk(server, list_tools, name) for name in people}
+        version = workspace.store.versions(project=story.id)[0]
+        tried = {name: talk(server, try_all, name) for name in ("reader", "player", "debugger", "key")}
+        assert workspace.store.versions(project=story.id)[0] == version
+        assert all(talk(server, try_all, "owner").values())
+    assert {name for name, own in tools.items() if own >= CHANGING} == {"owner", "editor"}
+    assert {name for name, own in tools.items() if CHANGING & own} == {"owner", "editor"}
+    assert {name for name, own in tools.items() if "explain_context" in own} == {"owner", "debugger"}
+    assert {name for name, own in tools.items() if "check_continuity" in own} == set(people) - {"player", "key"}
+    for name, allowed in tried.items():
+        assert {one for one, is_allowed in allowed.items() if is_allowed} == {
+            "reader": {"check_continuity", "read_chapter"},
+            "player": {"read_chapter"},
+            "debugger": {"check_continuity", "explain_context", "read_chapter"},
+            "key": {"read_chapter"},
+        }[name], name
+
+
+def test_a_caller_has_its_own_projects_and_another_role_in_each(workspace: Workspace, story: ProjectHandle) -> None:
+    foreign, second = workspace.create_project("Somebody else's"), workspace.create_project("Another")
+    both = {story.id: Membership(Role.READER), second.id: Membership(Role.EDITOR)}
+
+    async def speak(client: Client) -> Any:
+        listed = await client.call_tool("list_projects")
+        own = await client.call_tool("add_entry", {"project": "Another", "name": "Oar"})
+        others = [
+            await client.call_tool("add_entry", {"project": name, "name": "Oar"})
+            for name in (story.id, foreign.id, "Somebody else's", "nowhere")
+        ]
+        addresses = [one.uri for one in (await client.list_resources()).resources]
+        with pytest.raises(MCPError):
+            await client.read_resource(make_uri(foreign.id, "chapter", "ch-01"))
+        return {one["id"] for one in listed.structured_content["projects"]}, own, others, addresses
+
+    foreign.codex.add("Secret")
+    with run_server(workspace, {"both": Access(user="ann", memberships=both)}) as server:
+        listed, own, others, addresses = talk(server, speak, "both")
+    assert listed == {story.id, second.id}
+    assert not own.is_error
+    assert {one.structured_content["code"] for one in others} == {"CONTEXT_NOT_ALLOWED"}
+    assert not [one for one in addresses if foreign.id in one]
+    assert [one.name for one in foreign.codex.list_entries()] == ["Secret"]
+
+
+def test_a_player_sees_through_its_character_over_mcp(
+    workspace: Workspace, story: ProjectHandle, people: dict[str, Access]
+) -> None:
+    secret = story.codex.add("Debt", description="A quillwort debt.", known_to=["Will"])
+
+    async def speak(client: Client) -> Any:
+        chapters = await client.call_tool("list_chapters", {"project": story.id})
+        entries = await client.call_tool("list_entries", {"project": story.id})
+        hidden = await client.call_tool("read_entry", {"project": story.id, "entry": "Debt"})
+        addresses = [one.uri for one in (await client.list_resources()).resources]
+        return chapters.structured_content["items"], str(entries), hidden, addresses
+
+    with run_server(workspace, people) as server:
+        chapters, entries, hidden, addresses = talk(server, speak, "player")
+    assert [one["id"] for one in chapters] == ["ch-01"]
+    assert "Debt" not in entries
+    assert hidden.is_error
+    assert make_uri(story.id, "entry", secret.id) not in addresses
+    assert make_uri(story.id, "chapter", "ch-02") not in addresses
+
+
+def test_a_listener_is_told_of_what_it_may_read_alone(
+    workspace: Workspace, story: ProjectHandle, people: dict[str, Access]
+) -> None:
+    foreign = workspace.create_project("Somebody else's")
+    mara, other = make_uri(story.id, "entry", "mara"), make_uri(foreign.id, "entry", "x")
+
+    async def speak(client: Client) -> Any:
+        async with client.listen(resource_subscriptions=[mara, other]) as changes:
+            foreign.codex.add("Oar")
+            story.codex.edit("mara", description="A pilot with a scar.")
+            with anyio.fail_after(30):
+                return await anext(aiter(changes))
+
+    with run_server(workspace, people) as server:
+        assert talk(server, speak, "player") == ResourceUpdated(uri=mara)
+
+
+def test_nobody_without_a_token_and_no_page_of_another_site_reaches_it(server: RunningServer) -> None:
+    with server.client(None) as nobody, server.client() as owner:
+        refused = nobody.post("/mcp", json=PING, headers=ACCEPT)
+        assert (refused.status_code, refused.json()["code"]) == (401, "ACCESS_REQUIRED")
+        foreign = owner.post("/mcp", json=PING, headers={**ACCEPT, "origin": "https://evil.example"})
+        assert (foreign.status_code, foreign.json()["code"]) == (403, "ACCESS_ORIGIN_REFUSED")
+        assert owner.get("/mcp", headers=ACCEPT).json()["code"] == "HTTP_METHOD_UNKNOWN"
+        assert owner.post("/mcp", content=b"x" * 5_000_000, headers=ACCEPT).status_code == 413
+        assert owner.post("/mcp", content=b"no json", headers=ACCEPT).status_code == 400
+
+
+def test_where_the_package_is_missing_the_answer_says_how_to_install_it(
+    workspace: Workspace, story: ProjectHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sdk, "find_spec", lambda _: None)
+    with run_server(workspace) as server, server.client() as client:
+        answer = client.post("/mcp", json=PING, headers=ACCEPT)
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.json()["code"] == "MCP_NOT_INSTALLED"
+        assert "fabula[mcp]" in answer.json()["detail"]
+        assert client.get("/api/projects").status_code == 200
