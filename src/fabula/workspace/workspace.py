@@ -220,12 +220,15 @@ class Workspace:
 
         return self.copy_project(read_view(f"{SAMPLE}{sample}"), principal=principal)
 
-    def choose_model(self, project: str | None = None, *, principal: Principal | None = None) -> ModelChoice:
-        """Choose who writes: what the settings say, else what this machine has; perhaps for a project."""
+    def choose_model(
+        self, project: str | None = None, *, provider: str | None = None, principal: Principal | None = None
+    ) -> ModelChoice:
+        """Choose who writes: the provider, else what the settings say, else what this machine has."""
         from fabula.workspace.writing_options import choose_model
 
         project_id = "" if project is None else projects.find_project(self.store, project).id
-        return choose_model(self.store, project_id, user=principal.user if principal is not None else LOCAL_USER)
+        user = principal.user if principal is not None else LOCAL_USER
+        return choose_model(self.store, project_id, user=user, provider=provider)
 
     def describe_projects(self) -> list[ProjectInfo]:
         """List all projects with the number of their documents and characters."""

@@ -13,6 +13,7 @@ export type ContextRequest = Partial<Omit<Schemas["AssembleRequest"], "projectId
 export interface ContextChoices {
   model?: string;
   window?: number;
+  encoding?: string;
   replyTokens?: number;
   eyes?: Schemas["AssembleRequest"]["eyes"];
   character?: string;

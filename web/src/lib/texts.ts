@@ -52,7 +52,7 @@ export const texts = defineTexts({
   reload: { en: "Load again", zh: "重新载入" },
   views: { en: "Views", zh: "页面" },
   skip: { en: "To the text", zh: "跳到正文" },
-  otherLanguage: { en: "中", zh: "En" },
+  otherLanguage: { en: "中文", zh: "English" },
   offlineShort: { en: "Offline, kept here", zh: "离线，已存本机" },
   saved: { en: "Saved", zh: "已保存" },
   unsaved: { en: "Not saved yet", zh: "尚未保存" },

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+from fabula.context.request import Request
 from fabula.core.messages import ENGLISH, show
 from fabula.llm.providers.local import BUNDLED_MODEL
 from fabula.workspace.read_only import SampleStory
 from fabula.workspace.schemas.schema import Schema, describe
-from fabula.workspace.writing_options import ModelChoice
+from fabula.workspace.writing_options import ModelChoice, size_request
 
 ChosenModelKind = Literal["hosted", "local", "bundled", "demo", "none"]
 
@@ -20,6 +21,8 @@ class ChosenModelInfo(Schema):
     model: str
     kind: ChosenModelKind
     reason: str
+    window: int | None  # and the encoding: what a request for this model says, where no table knows it
+    encoding: str | None
 
 
 class SampleInfo(Schema):
@@ -38,7 +41,15 @@ def describe_choice(choice: ModelChoice, language: str = ENGLISH) -> ChosenModel
     if kind == "local" and choice.model == BUNDLED_MODEL:
         kind = "bundled"
     reason = "" if choice.reason is None else str(show(choice.reason, language))
-    return ChosenModelInfo(provider=choice.provider.name, model=choice.model, kind=kind, reason=reason)
+    sized = size_request(Request(project_id="", document_id=""), choice)
+    return ChosenModelInfo(
+        provider=choice.provider.name,
+        model=choice.model,
+        kind=kind,
+        reason=reason,
+        window=sized.window,
+        encoding=sized.encoding,
+    )
 
 
 def describe_sample(sample: SampleStory) -> SampleInfo:

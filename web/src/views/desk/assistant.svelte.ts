@@ -96,6 +96,16 @@ export class Assistant {
     if (model.kind === "none") this.provider = DEMO;
   }
 
+  /** Say to the context which model would read the prompt. */
+  async follow(provider: string): Promise<void> {
+    if (!this.model) return;
+    const path = { project: story.id };
+    const model = provider ? await get("/projects/{project}/model", { path, query: { provider } }) : this.model;
+    if (provider !== this.provider) return;
+    const { window, encoding } = model;
+    context.choose(model.kind === "none" ? { model: undefined, window: undefined, encoding: undefined } : { model: model.model, window: window ?? undefined, encoding: encoding ?? undefined });
+  }
+
   /** Skills that can work on what is there: a selection, or a place. */
   listSkills(hasSelection: boolean): Skill[] {
     return this.skills.filter((one) => (hasSelection ? true : one.worksOn.some((where) => where !== "selection")));
@@ -121,7 +131,6 @@ export class Assistant {
       again,
       provider: this.provider || undefined,
     };
-    if (this.provider) delete request.model; // it belongs to the provider of the settings
     this.stream = new EventStream("/projects/{project}/write", { project: story.id }, request);
     const sent = context.prompt;
     try {

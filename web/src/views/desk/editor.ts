@@ -42,6 +42,8 @@ const theme = EditorView.theme({
   ".cm-selectionMatch": { backgroundColor: "var(--mark)" },
 });
 
+const OWN_KEYS = ["Mod-Enter", "Mod-i"]; // which commands of the page have
+
 const blank = Decoration.line({ class: "cm-blank" });
 const first = Decoration.line({ class: "cm-first" });
 const here = Decoration.line({ class: "cm-here" });
@@ -107,7 +109,7 @@ export class ChapterEditor {
         search({ top: true }),
         highlightSelectionMatches({ minSelectionLength: 3, maxMatches: 200 }),
         extensions,
-        keymap.of([...searchKeymap, ...historyKeymap, ...defaultKeymap]),
+        keymap.of([...searchKeymap, ...historyKeymap, ...defaultKeymap.filter((one) => !OWN_KEYS.includes(one.key ?? ""))]),
         EditorView.contentAttributes.of({ "aria-label": label, lang, spellcheck: "true", autocapitalize: "sentences" }),
         this.mode.of([]),
         this.access.of([]),

@@ -2,10 +2,11 @@
  * Names of the codex in the text. The server finds them, since it knows all names and where Chinese words end; here they
  * are marked, moved along while somebody types, and searched again only in the lines that were changed.
  */
-import { RangeSet, RangeSetBuilder, StateEffect, StateField, type Extension } from "@codemirror/state";
+import { StateEffect, StateField, type Extension } from "@codemirror/state";
 import { Decoration, EditorView, hoverTooltip, ViewPlugin, type DecorationSet, type Tooltip, type ViewUpdate } from "@codemirror/view";
 import { get, post, type Schemas } from "../../lib/api";
 import { t } from "../../lib/i18n/index.svelte";
+import { nameKind } from "../../lib/kinds";
 import { makeHash } from "../../lib/router.svelte";
 import { story } from "../../lib/story.svelte";
 import { texts } from "./texts";
@@ -26,10 +27,8 @@ const marks = StateField.define<DecorationSet>({
     for (const effect of transaction.effects) {
       if (!effect.is(setMentions)) continue;
       const { from, to, found } = effect.value;
-      const builder = new RangeSetBuilder<Decoration>();
-      for (const one of found) builder.add(from + one.start, from + one.end, makeMark(one.entries));
-      set = set.update({ filterFrom: from, filterTo: to, filter: () => false });
-      set = RangeSet.join([set, builder.finish()]) as DecorationSet;
+      const add = found.map((one) => makeMark(one.entries).range(from + one.start, from + one.end));
+      set = set.update({ filterFrom: from, filterTo: to, filter: () => false, add });
     }
     return set;
   },
@@ -149,7 +148,7 @@ function drawCard(card: Schemas["EntryCardInfo"]): HTMLElement {
   link.title = t(texts.openCard);
   const body = make("p", "cm-card-text", card.text.replace(/^#+\s.*\n?/, ""));
   body.lang = story.lang;
-  box.append(link, make("span", "cm-card-type", card.type), body);
+  box.append(link, make("span", "cm-card-type", nameKind(card.type)), body);
   if (card.later) box.append(make("p", "cm-card-later", t(texts.laterFacts, { n: card.later })));
   return box;
 }
