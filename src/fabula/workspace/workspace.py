@@ -194,11 +194,11 @@ class Workspace:
         """List all projects, the one changed last first."""
         return projects.list_projects(self.store)
 
-    def create_project(self, title: str, *, language: str = "en", principal: Principal | None = None) -> ProjectHandle:
-        """Make an empty project and open it."""
-        from fabula.workspace.transfer import normalise_language
+    def create_project(self, title: str, *, language: str = "", principal: Principal | None = None) -> ProjectHandle:
+        """Make an empty project and open it; without a language it has that of its title."""
+        from fabula.workspace.transfer import find_title_language, normalise_language
 
-        chosen = normalise_language(language) or "en"
+        chosen = normalise_language(language) or find_title_language(title)
         label = message("new project: {title}", title=title)
         return self.project(projects.create(self.store, title, language=chosen, undo_label=label), principal)
 
