@@ -341,7 +341,7 @@ def _make_fragment(
         project_id=source_request.request.project_id,
         title=rendered[1],
         score=score_in_range(PASSAGE, score),
-        placement=_find_placement(passage, document_id, scope),
+        placement=_find_placement(passage, document_id, scope, source_request),
         since=visibility.since,
         known_to=visibility.known_to,
         explanation=reason,
@@ -349,8 +349,11 @@ def _make_fragment(
     )
 
 
-def _find_placement(passage: Passage, document_id: str, scope: SearchScope) -> Placement | None:
+def _find_placement(
+    passage: Passage, document_id: str, scope: SearchScope, source_request: SourceRequest
+) -> Placement | None:
     """Where a message stands that not everybody in a chat heard: behind what is the same for all of them."""
     if scope.messages is None or passage.known_to is None or not document_id.startswith(CONVERSATION_PREFIX):
         return None
-    return None if scope.messages.present <= passage.known_to else Placement(depth=OWN_DEPTH)
+    is_common = source_request.is_common(passage.source, passage.known_to, scope.messages.present)
+    return None if is_common else Placement(depth=OWN_DEPTH)

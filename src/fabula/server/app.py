@@ -20,12 +20,14 @@ from fabula.server.completions import make_completion_handlers
 from fabula.server.events import EventHub, make_event_handler
 from fabula.server.handlers import API, RouteTable
 from fabula.server.limits import read_rates
+from fabula.server.metrics import METRICS_PATH, ServerMetrics, is_open
 from fabula.server.openapi import make_document
+from fabula.server.page import make_page_handlers
 from fabula.server.problems import choose_language, describe_exception, encode_problem
 from fabula.server.programs import ProgramServer
 from fabula.server.proxies import read_proxy_settings
 from fabula.server.routes import ROUTES, Route
-from fabula.server.security import COOKIE, SESSION_PATH, ASGIApp, SecurityMiddleware, read_session
+from fabula.server.security import COOKIE, PAGE_PATH, SESSION_PATH, ASGIApp, SecurityMiddleware, read_session
 from fabula.server.streams import StreamHub
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.schemas.people import SignInRequest
@@ -88,7 +90,7 @@ def make_app(
                 Code.ACCESS_LINK_INVALID,
                 message("This link was used already or is too old. Start `fabula serve` again for a new one."),
             )
-        answer: Response[None] = Response(None, status_code=303, headers={"location": API})
+        answer: Response[None] = Response(None, status_code=303, headers={"location": PAGE_PATH})
         return _with_cookie(request, answer, session)
 
     @post(SESSION_PATH, status_code=204)
@@ -110,20 +112,46 @@ def make_app(
         answer.delete_cookie(COOKIE, path="/")
         return answer
 
-    others = [show_api, show_style, show_document, show_health, show_readiness, open_link, sign_in, sign_out]
+    metrics = ServerMetrics(workspace, table.count_waiting)
+    others = [
+        metrics.make_handler(),
+        show_api,
+        show_style,
+        show_document,
+        show_health,
+        show_readiness,
+        open_link,
+        sign_in,
+        sign_out,
+    ]
     own = [*table.make_handlers(), *table.make_stream_handlers(), *make_completion_handlers(workspace)]
     events, programs = events or EventHub(workspace), ProgramServer(workspace)
     app = Litestar(
-        [*own, make_event_handler(workspace, events), programs.make_handler(), *others, *handlers],
+        [
+            *own,
+            make_event_handler(workspace, events),
+            programs.make_handler(),
+            *others,
+            *make_page_handlers(),
+            *handlers,
+        ],
         exception_handlers={Exception: _answer_exception},
         logging_config=None,
         openapi_config=None,
         request_max_body_size=MAX_BODY,
         debug=False,
-        lifespan=[programs.run],
+        lifespan=[programs.run, metrics.watch],
         on_shutdown=[table.streams.close, events.close],
     )
-    return SecurityMiddleware(app, accounts, hosts=hosts, rates=read_rates(), proxy=read_proxy_settings())
+    return SecurityMiddleware(
+        app,
+        accounts,
+        hosts=hosts,
+        rates=read_rates(),
+        proxy=read_proxy_settings(),
+        open_paths=(METRICS_PATH,) if is_open() else (),
+        on_answer=metrics.count_request,
+    )
 
 
 def _with_cookie(request: Request[Any, Any, Any], answer: Response[None], session: str) -> Response[None]:

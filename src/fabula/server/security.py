@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from functools import partial
 from http.cookies import CookieError, SimpleCookie
@@ -35,11 +36,15 @@ FindAccess = Callable[[], Access | None]
 ASGIApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 COOKIE = "fabula_session"
-OPEN_PATHS = ("/healthz", "/readyz")  # and the links that begin a session
+PAGE_PATH, ASSETS_PATH = "/", "/assets/"  # of the page, which holds nothing of a story
+OPEN_PATHS = ("/healthz", "/readyz", PAGE_PATH)  # and the files of the page, and the links that begin a session
 SESSION_PATH = "/api/session"  # signing in needs no caller yet
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
 SECURITY_HEADERS = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "content-security-policy": CONTENT_POLICY,
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
@@ -49,7 +54,8 @@ SECURITY_HEADERS = {
 }
 _LOGGED_STATUSES = (401, 403, 421, 429)
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-_HEADERS = [(name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
+_DEFAULTS = {**SECURITY_HEADERS, "cache-control": "no-store"}  # unless an answer has its own
+_HEADERS = [(name.encode(), value.encode()) for name, value in _DEFAULTS.items()]
 
 
 class SecurityMiddleware:
@@ -63,10 +69,17 @@ class SecurityMiddleware:
         hosts: Iterable[str] = (),
         rates: RateSettings | None = None,
         proxy: ProxySettings | None = None,
+        open_paths: Iterable[str] = (),
+        on_answer: Callable[[Scope, int, float], None] = lambda *_: None,
     ) -> None:
-        """`hosts` are names of this server beside those of the loopback. `proxy` says which proxies are trusted."""
+        """`hosts` are names of this server beside those of the loopback, `open_paths` need no caller.
+
+        `proxy` says which proxies are trusted, and `on_answer` is told the status of each answer and how many seconds
+        it took.
+        """
         self.app = app
         self._accounts = accounts
+        self._open_paths, self._on_answer = frozenset((*OPEN_PATHS, *open_paths)), on_answer
         self._proxy = proxy or ProxySettings()
         self._hosts = LOOPBACK | {host.lower() for host in (*hosts, *self._proxy.hosts)}
         self._rates = RequestRates(rates or RateSettings())
@@ -79,6 +92,7 @@ class SecurityMiddleware:
             await self.app(scope, receive, send)
             return
 
+        start = time.perf_counter()
         headers = _read_headers(scope)
         sender = scope["client"][0] if scope.get("client") else ""
         is_proxy = self._proxy.is_trusted(sender)
@@ -89,8 +103,8 @@ class SecurityMiddleware:
         async def send_with_headers(sent: MutableMapping[str, Any]) -> None:
             if sent["type"] == "http.response.start":
                 names = {name.lower() for name, _ in sent["headers"]}
-                more = [(b"cache-control", b"no-store")] if b"cache-control" not in names else []
-                sent["headers"] = [*sent["headers"], *_HEADERS, *more]
+                sent["headers"] = [*sent["headers"], *(one for one in _HEADERS if one[0] not in names)]
+                self._on_answer(scope, sent["status"], time.perf_counter() - start)
                 if sent["status"] in _LOGGED_STATUSES:
                     self._log_refusal(scope, address, sent["status"])
             await send(sent)
@@ -127,7 +141,8 @@ class SecurityMiddleware:
                 Code.HTTP_CONTENT_ENCODING,
                 message("The body must not be compressed: leave out `Content-Encoding`. Nothing was changed."),
             )
-        if path in OPEN_PATHS or path.startswith(LINK_PATH) or (method == "POST" and path == SESSION_PATH):
+        is_open = path in self._open_paths or path.startswith((LINK_PATH, ASSETS_PATH))
+        if is_open or (method == "POST" and path == SESSION_PATH):
             return None, lambda: None
         named = headers.get(self._proxy.header) if self._proxy.header else None
         if named is not None and not is_proxy:

@@ -309,6 +309,14 @@ _CONTEXT = (
         sentence=message("How many steps of relations bring further codex entries along; 0 brings none."),
     ),
     SettingDefinition(
+        name="search.passages",
+        group="context",
+        kind="bool",
+        default=True,
+        scopes=_BOTH,
+        sentence=message("Whether prompts hold passages of earlier chapters and conversations that search finds."),
+    ),
+    SettingDefinition(
         name="search.embedding",
         group="context",
         kind="choice",
@@ -554,6 +562,15 @@ _JUDGE = (
 )
 
 _SERVER = (
+    SettingDefinition(
+        name="server.openMetrics",
+        group="server",
+        kind="bool",
+        default=False,
+        scopes=_MACHINE,
+        variable="FABULA_OPEN_METRICS",
+        sentence=message("Whether /metrics needs no token, for a server that only Prometheus can reach."),
+    ),
     SettingDefinition(
         name="server.requestsPerSecond",
         group="server",
