@@ -475,6 +475,20 @@ _LIMIT_SETTINGS = (
         budget_path=("limits", "source_fragments"),
         sentence=message("How many fragments one source may offer for a prompt."),
     ),
+    SettingDefinition(
+        name="limits.memoryMegabytes",
+        group="limits",
+        kind="int",
+        default=800,
+        minimum=200,
+        maximum=1_000_000,
+        scopes=_MACHINE,
+        variable="FABULA_MEMORY_MB",
+        sentence=message(
+            "How many megabytes one process keeps at hand of open projects: texts, indexes, conversations and token "
+            "counts. What was used longest ago leaves first, and is read again when it is asked for."
+        ),
+    ),
 )
 
 _MODELS = (
