@@ -10,6 +10,7 @@ PAGE_MODULES := web/node_modules/.ready
 PAGE_SOURCES := $(shell find web -path web/node_modules -prune -o -type f -print 2>/dev/null | grep -v -e schema.ts -e openapi.json)
 SERVER_SOURCES := $(shell find src/fabula/server src/fabula/workspace -name '*.py' 2>/dev/null)
 BROWSER := $(VENV)/.browser
+WRK := $(VENV)/.wrk
 PEERS := benchmarks/peers/node_modules/.ready
 DATA ?=
 BENCH_DATA = $(if $(DATA),--data $(DATA),)
@@ -36,13 +37,14 @@ check: $(READY) $(PAGE)  ## lint, types, imports, names and docstrings
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_names.py
 
-bench: $(READY) $(BENCH_READY) $(PEERS)  ## every benchmark; DATA=folder for real novels
+bench: $(READY) $(BENCH_READY) $(PEERS) $(WRK)  ## every benchmark; DATA=folder for real novels
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.assemble $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.fit
 	$(BIN)/python -m benchmarks.prefix $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.money $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.streams
+	$(BIN)/python -m benchmarks.load $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.search $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.planted $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.store $(BENCH_DATA)
@@ -114,6 +116,12 @@ $(PAGE_MODULES): web/package-lock.json
 # Debian's chromium, which tests of the page use. They are skipped where there is no browser, except in CI.
 $(BROWSER): $(READY)
 	-command -v chromium >/dev/null || apt-get install -qq -y chromium fonts-noto-cjk >/dev/null
+	touch $@
+
+# Debian's wrk and its library, unpacked without installing them, unless wrk is installed.
+$(WRK): $(READY)
+	-command -v wrk || (cd $(VENV) && apt-get download -qq wrk libluajit-5.1-2 && \
+		for package in wrk_*.deb libluajit-5.1-2_*.deb; do dpkg-deb -x $$package wrk; done && rm -f wrk_*.deb libluajit-*.deb)
 	touch $@
 
 $(PEERS): benchmarks/peers/package-lock.json

@@ -215,6 +215,19 @@ def test_a_statement_that_waits_for_a_lock_is_not_given_up_while_the_server_is_t
     assert _text(store) == "Second."
 
 
+def test_a_process_that_is_frozen_in_a_change_does_not_hold_up_the_others_for_long(
+    own: PostgresServer, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.store.connections.IDLE_SECONDS", 1)
+    frozen = Store.open(own.get_uri())
+    with _unreachable(), frozen.write(project="p") as tx:
+        documents.write(tx, "d", "Half a change.")
+        _write(store, "By another process.")  # which waits for the lock
+        documents.write(tx, "d", "The other half.")
+    frozen.close()
+    assert _text(store) == "By another process."
+
+
 def test_a_database_without_a_free_connection_is_said_to_be_unreachable_or_busy(
     own: PostgresServer, store: Store
 ) -> None:

@@ -69,6 +69,19 @@ _EVENT: dict[str, Any] = {  # of any stream; it begins with `stream` and ends wi
     },
     "required": ["event", "data"],
 }
+
+
+def _describe_event(*data: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe an event of a stream by what its data may be."""
+    described = {**_EVENT["properties"]["data"], "contentSchema": {"anyOf": data}}
+    return {**_EVENT, "properties": {**_EVENT["properties"], "data": described}}
+
+
+_COMMON_DATA: tuple[dict[str, Any], ...] = (  # of the events that begin and end every stream of a verb
+    {"type": "object", "properties": {"stream": {"type": "string"}}, "required": ["stream"]},
+    {"type": "object", "properties": {"reason": {"type": "string"}}, "additionalProperties": False},
+    {"$ref": _REF.format(name=Problem.__name__)},
+)
 _STREAM_PARAMETERS = [
     {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, "example": PATH_EXAMPLES[name]}
     for name in ("project", "stream")
@@ -128,7 +141,7 @@ _OTHER_PATHS: dict[str, Any] = {  # beside those of the table of routes
             {
                 "200": {
                     "description": "The events: `ready` first, then `change`, or `reset` where anything may differ.",
-                    "content": {EVENTS: {"schema": _EVENT}},
+                    "content": {EVENTS: {"schema": _describe_event({"$ref": _REF.format(name=ProjectEvent.__name__)})}},
                 }
             },
             description="Needs the right `assemble`. An event names what changed that the caller may read.",
@@ -308,19 +321,8 @@ def _describe_answer(route: Route, by_kind: Mapping[Any, Any]) -> dict[str, Any]
         return {"description": route.summary, "content": {BINARY: {"schema": {"type": "string", "format": "binary"}}}}
     schema = by_kind[route.answer.kind]
     if route.stream:
-        return {"description": route.summary, "content": {EVENTS: {"schema": _describe_event(schema)}}}
+        return {"description": route.summary, "content": {EVENTS: {"schema": _describe_event(schema, *_COMMON_DATA)}}}
     return {"description": route.summary, "content": {JSON: {"schema": schema}}}
-
-
-def _describe_event(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe an event of a stream: one of the verb's own, or one of those that begin and end every stream."""
-    began = {"type": "object", "properties": {"stream": {"type": "string"}}, "required": ["stream"]}
-    ended = {"type": "object", "maxProperties": 0}
-    data = {
-        **_EVENT["properties"]["data"],
-        "contentSchema": {"anyOf": [schema, began, ended, {"$ref": _REF.format(name=Problem.__name__)}]},
-    }
-    return {**_EVENT, "properties": {**_EVENT["properties"], "data": data}}
 
 
 if __name__ == "__main__":

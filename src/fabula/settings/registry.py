@@ -563,6 +563,15 @@ _JUDGE = (
 
 _SERVER = (
     SettingDefinition(
+        name="server.openMetrics",
+        group="server",
+        kind="bool",
+        default=False,
+        scopes=_MACHINE,
+        variable="FABULA_OPEN_METRICS",
+        sentence=message("Whether /metrics needs no token, for a server that only Prometheus can reach."),
+    ),
+    SettingDefinition(
         name="server.requestsPerSecond",
         group="server",
         kind="int",
@@ -589,6 +598,39 @@ _SERVER = (
             "How many requests a second may come from one address, and ten times as many at once; the next is refused "
             "(HTTP_TOO_MANY_REQUESTS). From this machine itself, a hundred times as many."
         ),
+    ),
+    SettingDefinition(
+        name="server.hosts",
+        group="server",
+        kind="text",
+        scopes=_MACHINE,
+        variable="FABULA_HOSTS",
+        sentence=message("Under which names the server is reached beside its own address, separated by commas."),
+        without_value=message("none"),
+    ),
+    SettingDefinition(
+        name="server.trustedProxies",
+        group="server",
+        kind="text",
+        scopes=_MACHINE,
+        variable="FABULA_TRUSTED_PROXIES",
+        sentence=message(
+            "Addresses and networks of reverse proxies that are believed what they say of a request, separated by "
+            "commas."
+        ),
+        without_value=message("none"),
+    ),
+    SettingDefinition(
+        name="server.proxyHeader",
+        group="server",
+        kind="text",
+        scopes=_MACHINE,
+        variable="FABULA_PROXY_HEADER",
+        sentence=message(
+            "The header by which a trusted proxy names the account of whoever signed in there; from anybody else it "
+            "is refused (ACCESS_PROXY_REFUSED)."
+        ),
+        without_value=message("no proxy signs anybody in"),
     ),
 )
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 DATABASE_FILE = "fabula.db"
 BUSY_SECONDS = 60
+IDLE_SECONDS = 120  # of a transaction in which nothing happens: its process is frozen or cut off, and holds locks
 CONNECT_SECONDS = 4
 SERVER_OPTIONS: dict[str, Any] = {
     "connect_timeout": CONNECT_SECONDS,
@@ -115,7 +116,9 @@ def make_postgres_engine(address: str) -> Engine:
             message("That is not the address of a database. An address looks like postgresql://user@host/name."),
         ) from error
     try:
-        options = {**SERVER_OPTIONS, "options": f"-c lock_timeout={BUSY_SECONDS * 1000}"}
+        limits = {"lock_timeout": BUSY_SECONDS, "idle_in_transaction_session_timeout": IDLE_SECONDS}
+        given = " ".join(f"-c {name}={seconds * 1000}" for name, seconds in limits.items())
+        options = {**SERVER_OPTIONS, "options": given}
         engine = create_engine(url, pool_size=8, max_overflow=24, hide_parameters=True, connect_args=options)
         event.listen(engine, "do_connect", _connect_to_server)
         return engine

@@ -149,6 +149,15 @@ class ProjectViews:
                 self._insert(key, cached)
         return cached.view
 
+    def find_current(self, project_id: str, *, user: str = LOCAL_USER) -> tuple[tuple[int, ...], View] | None:
+        """Return the cached view of a project with its versions; None where it would have to be built."""
+        cached = self._find((project_id, user))
+        if cached is None:
+            return None
+        others = cached.series.project_ids if cached.series is not None else ()
+        versions = self.store.versions(project=project_id, user=user, others=others)
+        return (versions, cached.view) if cached.is_current(versions, "") else None
+
     @property
     def character_count(self) -> int:
         """The number of characters of all cached texts."""

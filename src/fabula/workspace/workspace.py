@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fabula.search.embeddings.choice import EmbeddingChoice
     from fabula.search.embeddings.semantic_search import SemanticSearch
     from fabula.store.save.loading import LoadResult
+    from fabula.workspace.activity import ActivitySums
     from fabula.workspace.change_feed import ChangeFollower
     from fabula.workspace.changes import OwnedChange, ReversedChange
     from fabula.workspace.chat import ChatEvent, ChatModel
@@ -193,11 +194,11 @@ class Workspace:
         """List all projects, the one changed last first."""
         return projects.list_projects(self.store)
 
-    def create_project(self, title: str, *, language: str = "en", principal: Principal | None = None) -> ProjectHandle:
-        """Make an empty project and open it."""
-        from fabula.workspace.transfer import normalise_language
+    def create_project(self, title: str, *, language: str = "", principal: Principal | None = None) -> ProjectHandle:
+        """Make an empty project and open it; without a language it has that of its title."""
+        from fabula.workspace.transfer import find_title_language, normalise_language
 
-        chosen = normalise_language(language) or "en"
+        chosen = normalise_language(language) or find_title_language(title)
         label = message("new project: {title}", title=title)
         return self.project(projects.create(self.store, title, language=chosen, undo_label=label), principal)
 
@@ -486,6 +487,26 @@ class Workspace:
 
         self._store.require_open()
         return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: verb(*args, **kwargs))
+
+    def sum_activity(self) -> ActivitySums:
+        """Sum up jobs, tokens and costs of all projects, for those who run a server."""
+        from fabula.workspace.activity import sum_activity
+
+        return sum_activity(self.store)
+
+    def find_warm_versions(self, project_id: str, *, user: str = LOCAL_USER) -> tuple[int, ...] | None:
+        """Return the versions of a project whose prompts wait for nothing; None for any other.
+
+        Its view and its search index are in memory, and it neither searches by meaning nor asks a database server.
+        """
+        from fabula.search.corpus import Corpus
+
+        found = self.views.find_current(project_id, user=user) if self.store.file is not None else None
+        if found is None:
+            return None
+        corpus = found[1].snapshot(Corpus)
+        is_indexed = corpus is None or corpus.built is not None
+        return found[0] if is_indexed and self._embedding.resolve(found[1]).search is None else None
 
     def require_before_change(self, check: Callable[[], None]) -> AbstractContextManager[None]:
         """Run a check under the lock of the first change inside the block; what it raises ends the change."""
