@@ -18,6 +18,7 @@ from tests.page.running import PageServer
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 OpenPage = Callable[..., "playwright.Page"]
+playwright.expect.set_options(timeout=20_000)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
