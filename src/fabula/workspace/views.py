@@ -23,6 +23,7 @@ from msgspec import Struct
 from fabula.codex import Codex
 from fabula.codex import edits as codex_service
 from fabula.codex import snapshot as codex_rows
+from fabula.codex.facts import Facts
 from fabula.codex.series import merge_codexes
 from fabula.constraints import Constraints
 from fabula.constraints import edits as constraint_service
@@ -68,6 +69,7 @@ from fabula.store.store import LOCAL_USER, Store
 from fabula.store.tables import projects as project_rows
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.cards import load_cards
+from fabula.workspace.facts import DismissedFacts, load_dismissed, make_facts
 from fabula.workspace.search_corpus import SEARCHED_AREAS, StoredConversations, make_corpus
 
 MAX_CHARACTERS = 200_000_000  # of all cached texts; with everything computed from them, about 4 bytes each
@@ -193,8 +195,9 @@ class ProjectViews:
             raise
         series = self._load_series_codex(own_view, cached.series if cached is not None else None)
         if series is None:
-            return CachedView(versions, own_view, conversations, _count_characters(own_view), own_view)
-        view = _with_series_codex(own_view, series, cached)
+            view = _with_facts(own_view, cached)
+            return CachedView(versions, view, conversations, _count_characters(view), own_view)
+        view = _with_facts(_with_series_codex(own_view, series, cached), cached)
         return CachedView((*versions, *series.versions), view, conversations, _count_characters(view), own_view, series)
 
     def _with_corpus(self, reading: ReadTransaction, changes: _ChangedItems, view: View, old_view: View | None) -> View:
@@ -264,6 +267,12 @@ def _call(method: WeakMethod[Callable[..., None]]) -> None:
     bound = method()
     if bound is not None:
         bound()
+
+
+def _with_facts(view: View, cached: CachedView | None) -> View:
+    """Add the facts to a view; they are those of the cached view where nothing changed that they come from."""
+    facts = make_facts(view, cached.view if cached is not None else None)
+    return View(view.project, view.timeline, {**view.snapshots, Facts: facts})
 
 
 def _with_series_codex(own_view: View, series: SeriesCodex, cached: CachedView | None) -> View:
@@ -377,6 +386,7 @@ def _load_view(
             latest_recaps=values["History.LatestRecaps"],
             relevant_history=values["History.RelevantHistory"],
         )
+        snapshots[DismissedFacts] = load_dismissed(reading)
         snapshots[Skills] = load_project_skills({row.name: row.value for row in reading.rows(settings)})
     if (
         "codex" in changes
