@@ -30,7 +30,7 @@ HEADINGS = (
         message("Story"),
         ("chapter", "revision", "search", "timeline", "synopsis", "outline", "constraint", "memory"),
     ),
-    (message("Codex"), ("codex", "extract", "lorebook", "series")),
+    (message("Codex"), ("codex", "extract", "fact", "lorebook", "series")),
     (message("Conversation"), ("chat", "history", "participant", "biography", "recap", "preset")),
     (message("Project"), ("new", "projects", "project", "import", "export", "save", "load", "verify", "samples")),
     (message("System"), ("serve", "mcp", "account", "setting", "jobs", "doctor", "backup", "version")),

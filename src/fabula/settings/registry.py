@@ -37,7 +37,7 @@ GROUPS = {
 }
 
 # Rows of these names are kept among a project's settings by other parts of the program. Nobody sets them by hand.
-RESERVED_PREFIXES = ("skill.", "extract.")
+RESERVED_PREFIXES = ("skill.", "extract.", "facts.")
 MAX_RESERVED = 200  # rows of one prefix
 
 

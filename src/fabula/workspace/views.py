@@ -30,6 +30,7 @@ from msgspec import Struct
 from fabula.codex import Codex
 from fabula.codex import edits as codex_service
 from fabula.codex import snapshot as codex_rows
+from fabula.codex.facts import Facts
 from fabula.codex.series import merge_codexes
 from fabula.constraints import Constraints
 from fabula.constraints import edits as constraint_service
@@ -75,6 +76,7 @@ from fabula.store.store import LOCAL_USER, Store
 from fabula.store.tables import projects as project_rows
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.cards import load_cards
+from fabula.workspace.facts import DismissedFacts, load_dismissed, make_facts
 from fabula.workspace.search_corpus import SEARCHED_AREAS, StoredConversations, make_corpus
 
 MEGABYTE = 1_000_000
@@ -195,12 +197,13 @@ class ProjectViews:
 
     def find_current(self, project_id: str, *, user: str = LOCAL_USER) -> tuple[tuple[int, ...], View] | None:
         """Return the cached view of a project with its versions; None where it would have to be built."""
-        cached = self._find((project_id, user))
+        cached = self._find((project_id, user), "")
         if cached is None:
             return None
         others = cached.series.project_ids if cached.series is not None else ()
         versions = self.store.versions(project=project_id, user=user, others=others)
-        return (versions, cached.view) if cached.is_current(versions, "") else None
+        found = cached.find(versions, "")
+        return None if found is None else (versions, found)
 
     @property
     def size(self) -> int:
@@ -263,7 +266,8 @@ class ProjectViews:
         if cached is not None and own_view is old_view and series is cached.series:
             view, composed = cached.view, dict(cached.composed)
         else:
-            view, composed = own_view if series is None else _with_series_codex(own_view, series, cached), {}
+            whole = own_view if series is None else _with_series_codex(own_view, series, cached)
+            view, composed = _with_facts(whole, cached), {}
         parts_size = cached.parts_size if cached is not None else 0
         if part is not None:
             snapshots = {**view.snapshots, Conversations: part.conversations, RecapSnapshot: part.recaps}
@@ -373,6 +377,12 @@ def _call(method: WeakMethod[Callable[..., None]]) -> None:
     bound = method()
     if bound is not None:
         bound()
+
+
+def _with_facts(view: View, cached: CachedView | None) -> View:
+    """Add the facts to a view; they are those of the cached view where nothing changed that they come from."""
+    facts = make_facts(view, cached.view if cached is not None else None)
+    return View(view.project, view.timeline, {**view.snapshots, Facts: facts})
 
 
 def _with_series_codex(own_view: View, series: SeriesCodex, cached: CachedView | None) -> View:
@@ -524,6 +534,7 @@ def _load_view(
             latest_recaps=values["History.LatestRecaps"],
             relevant_history=values["History.RelevantHistory"],
         )
+        snapshots[DismissedFacts] = load_dismissed(reading)
         snapshots[Skills] = load_project_skills({row.name: row.value for row in reading.rows(settings)})
     if (
         "codex" in changes

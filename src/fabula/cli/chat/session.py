@@ -458,7 +458,7 @@ class ChatSession:
         return [(name, ident) for ident, names in called.items() if ident != self._me for name in names]
 
     def _split_name(self, text: str) -> tuple[str, str]:
-        """Split the name of somebody present from what follows it: the longest, as the id, else a quoted or one word."""
+        """Split the longest name of somebody present, as the id, from what follows; else a quoted or one word."""
         rest = text.lstrip("@＠").strip()
         if rest[:1] in ('"', "'") and rest[0] in rest[1:]:
             name, _, text = rest[1:].partition(rest[0])
