@@ -580,3 +580,35 @@ def test_numbers_of_the_list_stand_for_conversations_and_participants(chat: Chat
     assert "The list has no page 9." in room.run("history", "list", "Coast", "--page", "9")
     numbers = [line.split()[0] for line in room.run("participant", "list", "Coast").splitlines()[1:]]
     assert room.run("participant", "show", "Coast", numbers[0]).startswith("Mara Venn")
+
+
+def test_people_join_and_leave_and_the_mode_changes_within_the_chat(chat: Chat) -> None:
+    lines = "Well?\n/join Hope Tarn\n/join Hope Tarn\nAnd now?\n/leave Hope\n/mode quiz\n/mode\n/leave Player\n/undo\n"
+    said = chat.run("--with", "Mara", "--title", "Pier", lines=lines, code=1).splitlines()
+    assert said.count("Hope Tarn: I count tin.") == 1
+    assert chat.told.count("The mode is quiz.") == 2
+    assert "You speak as Player." in chat.told
+    assert "Taken back: conversation changed: Pier" in chat.told
+    chat.run("--conversation", "Pier", "--with", "Will Tarn", lines="/quit\n")
+    assert "Will Tarn takes part from now on. To take that back: /leave Will Tarn" in chat.told
+    joined = chat.room.run("history", "join", "Coast", "Pier", "Will Tarn")
+    assert joined == "Will Tarn is present already. Nothing was changed.\n"
+    assert "You cannot talk with yourself." in chat.run("--as", "Mara", "--with", "Mara", code=2)
+
+
+def test_ids_are_not_shown_where_names_belong(chat: Chat) -> None:
+    chat.room.run("participant", "add", "Coast", "Iris Vale", "--persona", "Quick.")
+    people = ("--with", "Iris Vale", "--with", "Mara", "--title", "Pier")
+    chat.server.script = lambda exchange: openai_answer("Yes.")(exchange)
+    said = chat.run(*people, lines="Well?\n/whisper Mara QQWW\n/why @Iris QQWW\n/why Well\n/leave Will Tarn\n", code=1)
+    assert "Iris Vale does not know this; known to Mara Venn, Player" in said
+    assert "There is no entry" not in chat.told
+    shown = chat.room.run("inspect", "Coast", "--conversation", "Pier", "--speaker", "Iris Vale")
+    refused = chat.room.run("history", "record", "Coast", "Pier", "Hm.", "--as", "Player", "--to", "Iris Vale")
+    chat.room.run("history", "leave", "Coast", "Pier", "Iris Vale")
+    refused += chat.room.run("history", "record", "Coast", "Pier", "Hm.", "--as", "Iris Vale", code=2)
+    refused += chat.room.run("history", "leave", "Coast", "Pier", "Iris Vale", code=2)
+    assert "Iris Vale is not present in this conversation." in refused
+    assert "Iris Vale does not take part in this conversation." in refused
+    for text in (said, chat.told, shown, refused):
+        assert not re.search(r"(persona|player|character):", text), text

@@ -314,7 +314,9 @@ def join(
     Example: fabula history join "The Lantern Coast" "On the pier" Tom
     """
     with open_project(project, store) as opened:
-        opened.conversations.join(conversation, participant)
+        if not opened.conversations.join(conversation, participant):
+            say("{name} is present already. Nothing was changed.", name=participant)
+            return
     say("{name} hears what is said from now on.", name=participant)
 
 

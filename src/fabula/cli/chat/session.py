@@ -7,6 +7,7 @@ was received; Ctrl-D ends the chat.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from fabula.workspace.project import ProjectHandle
     from fabula.workspace.writing_options import ModelChoice
 
+_ROLE = re.compile(r"(?:^|[ ,，])(\w+)[=＝]")
 SHOWN_MESSAGES = 10  # of a conversation that goes on
 LISTED_MESSAGES = 20  # by /branch
 WIDTH = 100  # characters of a message in a list
@@ -290,7 +292,10 @@ class ChatSession:
             print_json_line(RecapsEvent(recaps=tuple(map(describe_recap, found))))
         elif not found:
             self.tell(
-                message("There are no summaries or recaps yet. They are made in the background as the chat grows.")
+                message(
+                    "There are no summaries or recaps yet. A model makes them in the background as the chat grows, "
+                    "if models.toml names one: fabula jobs list tells of it."
+                )
             )
         for one in found if not self.as_json else ():
             rounds = message("Rounds {first} to {last}", first=one.first_round, last=one.last_round)
@@ -339,6 +344,39 @@ class ChatSession:
             listeners = message("everybody") if heard is None else list_names(sorted(heard), names)
             number = (path[-1].number or 0) + 1
             print_line(message("Message {number} was heard by {names}.", number=number, names=listeners))
+
+    def join(self, rest: str) -> None:
+        """Let somebody join, a participant or a character of the codex."""
+        if not rest:
+            raise invalid_request("Say who joins: /join NAME")
+        if self._project.conversations.join(self.id, rest.strip("@＠\"'")):
+            self._change_count += 1
+        self.who("")
+
+    def leave(self, rest: str) -> None:
+        """Let somebody leave."""
+        if not rest:
+            raise invalid_request("Say who leaves: /leave NAME")
+        name = self._split_name(rest)[0]
+        if self._project.participants.get(name).id == self._me:
+            raise invalid_request("You speak as {name}. To end the chat: /quit", name=self._names.name_of(self._me))
+        self._project.conversations.leave(self.id, name)
+        self._change_count += 1
+        self.who("")
+
+    def mode(self, rest: str) -> None:
+        """Choose who answers, or say how it is; roles stand behind the mode."""
+        name, _, text = rest.partition(" ")
+        if name:
+            words = _ROLE.split(text)[1:]
+            roles = {role: who.strip(" ,，") for role, who in zip(words[::2], words[1::2], strict=True)}
+            if text.strip() and not roles:
+                raise invalid_request(
+                    "Roles are ROLE=NAME, such as /mode workflow coder=NAME reviewer=NAME tester=NAME"
+                )
+            self._project.chat.set_mode(self.id, name, roles=roles)
+            self._change_count += 1
+        self.tell(message("The mode is {mode}.", mode=self._project.chat.get(self.id).mode))
 
     def save(self, rest: str) -> None:
         """Save the project as a file, or the conversation as a text."""
@@ -458,7 +496,7 @@ class ChatSession:
         return [(name, ident) for ident, names in called.items() if ident != self._me for name in names]
 
     def _split_name(self, text: str) -> tuple[str, str]:
-        """Split the name of somebody present from what follows it: the longest, as the id, else a quoted or one word."""
+        """Split the longest name of somebody present, as the id, from what follows; else a quoted or one word."""
         rest = text.lstrip("@＠").strip()
         if rest[:1] in ('"', "'") and rest[0] in rest[1:]:
             name, _, text = rest[1:].partition(rest[0])
@@ -531,6 +569,9 @@ COMMANDS = (
     ChatCommand("branch", "[NUMBER]", message("Go on from another message; list them."), ChatSession.branch),
     ChatCommand("edit", "[NUMBER] [TEXT]", message("Correct a message, in your editor or here."), ChatSession.edit),
     ChatCommand("help", "", message("List the commands."), ChatSession.help),
+    ChatCommand("join", "NAME", message("Let somebody join, a participant or a character."), ChatSession.join),
+    ChatCommand("leave", "NAME", message("Let somebody leave."), ChatSession.leave),
+    ChatCommand("mode", "[NAME] [ROLE=NAME]", message("Choose who answers: free_chat, group …"), ChatSession.mode),
     ChatCommand("more", "", message("Let the last reply go on."), ChatSession.more),
     ChatCommand("quit", "", message("End the chat."), ChatSession.quit),
     ChatCommand("recap", "", message("Show what happened so far, as recaps tell it."), ChatSession.recap),
