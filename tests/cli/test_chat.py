@@ -497,7 +497,8 @@ def test_a_chat_in_chinese_holds_no_english(chat: Chat, monkeypatch: pytest.Monk
     monkeypatch.setenv("FABULA_LANGUAGE", "zh")
     chat.run("--with", "Mara", lines="/who\n/recap\n/help\nWell?\n/undo\n\n/branch\n/why\n/swipe 7\n", code=1)
     commands = "|".join(one.name for one in COMMANDS)
-    told = re.sub(rf"/({commands})\b|Mara Venn|Well\?|vllm/gpt-4o-mini|fabula chat.*|[A-Z_]{{5,}}:", "", chat.told)
+    names = r"Mara Venn|Well\?|vllm/gpt-4o-mini|models\.toml|fabula chat.*|[A-Z_]{5,}:"
+    told = re.sub(rf"/({commands})\b|{names}", "", chat.told)
     assert find_words(told) - {"Player"} == set()
 
 
@@ -612,3 +613,35 @@ def test_ids_are_not_shown_where_names_belong(chat: Chat) -> None:
     assert "Iris Vale does not take part in this conversation." in refused
     for text in (said, chat.told, shown, refused):
         assert not re.search(r"(persona|player|character):", text), text
+
+
+def test_points_of_a_quiz_are_told_and_the_mode_has_its_own_name(chat: Chat) -> None:
+    people = ("--with", "Mara", "--with", "Hope Tarn", "--mode", "quiz", "--title", "Quiz")
+    said = chat.run(*people, lines="@Mara +1\n")
+    assert said == "* [Scores: Mara Venn 1]\n"
+    assert "The mode is quiz." in chat.told
+    chat.run("--with", "Mara", "--with", "Hope Tarn", "--mode", "werewolf", "--title", "Night", lines="Well?\n")
+    shown = chat.room.run("history", "show", "Coast", "Night")
+    assert "the mode (to Mara Venn only): [You are a" in shown
+    assert "you (to" not in shown
+
+
+def test_branch_names_the_number_that_leads_back(chat: Chat) -> None:
+    chat.run("--with", "Mara", lines="One.\nTwo.\n/branch 2\n/branch 4\n")
+    assert "What there was is kept: /undo, or /branch 4" in chat.told
+    assert "What there was is kept: /undo, or /branch 2" in chat.told
+
+
+def test_the_help_of_a_chat_is_in_chinese_throughout(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FABULA_LANGUAGE", "zh")
+    said = chat.run("--with", "Mara", lines="/help\n")
+    assert not re.search(r"[A-Z]{2,}", said), said
+
+
+def test_the_list_of_participants_shows_players_and_cards(chat: Chat) -> None:
+    chat.run("--with", "Mara", lines="Well?\n")
+    chat.room.run("participant", "add", "Coast", "Bo")
+    chat.room.run("participant", "card", "Coast", "Bo", "--first-message", "Hm.")
+    rows = {line.split()[1]: line for line in chat.room.run("participant", "list", "Coast").splitlines()[1:]}
+    assert rows["Player"].rstrip().endswith("player")
+    assert rows["Bo"].rstrip().endswith("character card")

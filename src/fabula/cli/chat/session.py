@@ -25,7 +25,9 @@ from fabula.cli.chat.printing import (
     list_names,
     print_json_line,
 )
+from fabula.cli.commands import name_placeholder
 from fabula.cli.output import current_language, invalid_request, print_line, printable, quote_name, render, shorten
+from fabula.cli.tables import measure_width
 from fabula.conversation.model import Message, MessageKind, get_kind
 from fabula.conversation.participants import strip_revision
 from fabula.core.errors import Code, FabulaError
@@ -84,7 +86,9 @@ class ChatSession:
             self._printer = JsonPrinter(lambda: self._names)
         else:
             self._printer = TerminalPrinter(
-                f"{choice.provider.name}/{choice.model}",
+                message("Making the prompt")
+                if choice.provider.api_style == "clipboard"
+                else message("Waiting for {model}", model=f"{choice.provider.name}/{choice.model}"),
                 self._colours,
                 is_heard=self._is_heard,
                 is_reply_heard=self._is_reply_heard,
@@ -221,6 +225,7 @@ class ChatSession:
         if not rest:
             self._list_branches()
             return
+        last = self._read_path()[-1:]
         named = conversations.get_message(self.id, rest)
         if any(one.id == named.id for one in self._read_path()):
             newest = conversations.go_back(self.id, named.id)
@@ -228,9 +233,14 @@ class ChatSession:
             newest = conversations.select(self.id, named.id)
         self._change_count += 1
         self._show_message(newest)
-        self.tell(
-            message("The conversation goes on from here. What followed is kept: /undo, or /branch with its number.")
-        )
+        if last and last[0].id != newest.id:
+            number = (last[0].number or 0) + 1
+            self.tell(
+                message(
+                    "The conversation goes on from here. What there was is kept: /undo, or /branch {number}",
+                    number=number,
+                )
+            )
 
     def _list_branches(self) -> None:
         """List the newest messages with their numbers, and the alternatives beside them."""
@@ -275,7 +285,7 @@ class ChatSession:
         number = (gone[0].number or 0) + 1
         self.tell(
             message(
-                "Taken back from message {number} on: {text} It is kept as a branch: /branch {last}",
+                "Taken back from message {number} on: {text}\nIt is kept as a branch: /branch {last}",
                 number=number,
                 text=shorten(gone[0].content, 60),
                 last=(gone[-1].number or 0) + 1,
@@ -403,8 +413,12 @@ class ChatSession:
 
     def help(self, rest: str) -> None:
         """List the commands."""
-        width = max(len(f"/{one.name} {one.values}") for one in COMMANDS)
-        lines = [f"{f'/{one.name} {one.values}':<{width}}  {render(one.help)}" for one in COMMANDS]
+        usages = [f"/{one.name} {name_placeholder(one.values)}" for one in COMMANDS]
+        width = max(map(measure_width, usages))
+        lines = [
+            f"{usage}{' ' * (width - measure_width(usage))}  {render(one.help)}"
+            for usage, one in zip(usages, COMMANDS, strict=True)
+        ]
         if self.as_json:
             self.tell("\n".join(lines))
             return
