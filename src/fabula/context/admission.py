@@ -58,6 +58,11 @@ class AdmissionQueue:
             self._waiting.setdefault(key, deque()).append(place)
         return place
 
+    def count_waiting(self) -> int:
+        """The number of callers that wait."""
+        with self._lock:
+            return sum(map(len, self._waiting.values()))
+
     def leave(self, key: str, place: Future[None]) -> None:
         """Give a place back, or stop waiting for one; whoever waits longest gets it."""
         granted: Future[None] | None = None

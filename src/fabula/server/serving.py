@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import uvicorn
+from litestar.types import ControllerRouterHandler
 
 from fabula.server.access import OWNER_ACCESS
 from fabula.server.accounts import Accounts
@@ -51,16 +52,22 @@ def serve(
 class ProcessServer(uvicorn.Server):
     """The server of one process, which ends without raising the signal again, so that its caller can close the store.
 
-    `token` is the owner's.
+    `token` is the owner's; `handlers` are served beside the routes.
     """
 
     def __init__(
-        self, workspace: Workspace, *, host: str, token: str, on_started: Callable[[], None] = lambda: None
+        self,
+        workspace: Workspace,
+        *,
+        host: str,
+        token: str,
+        on_started: Callable[[], None] = lambda: None,
+        handlers: Sequence[ControllerRouterHandler] = (),
     ) -> None:
         self._events, self._streams = EventHub(workspace), StreamHub(workspace)
         accounts = Accounts(workspace.store, {token: OWNER_ACCESS})
         config = uvicorn.Config(
-            make_app(workspace, accounts, hosts=[host], events=self._events, streams=self._streams),
+            make_app(workspace, accounts, hosts=[host], handlers=handlers, events=self._events, streams=self._streams),
             log_config=None,
             http=BoundedProtocol,
             ws="none",

@@ -13,6 +13,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from contextlib import contextmanager
 from multiprocessing import connection, get_context, parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("fabula.server")
 
 STOP_SECONDS = 20.0  # that a process has to end its requests and to close the store; then it is killed
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 MIN_PAUSE, MAX_PAUSE = 0.5, 10.0  # before a process that could not start is started again
 _SPAWN = get_context("spawn")
 
@@ -64,7 +67,8 @@ def serve_in_processes(
         options = [
             WorkerOptions(store, host, address.token, runs_jobs=worker and number == 0) for number in range(processes)
         ]
-        with _catch_signals() as signals:
+        with tempfile.TemporaryDirectory(prefix="fabula-metrics-") as folder, _catch_signals() as signals:
+            os.environ[METRICS_FOLDER] = folder  # where the processes put their metrics together
             Supervisor(opened, options, signals).run(lambda: on_ready(address))
 
 
@@ -155,6 +159,7 @@ class _SupervisedProcess:
             self._pause = MIN_PAUSE
 
     def note_end(self) -> None:
+        _remove_gauges(self.process.pid)
         self.starts_at = time.monotonic() if self.is_ready else time.monotonic() + self._pause
         self._pause = self._pause if self.is_ready else min(2 * self._pause, MAX_PAUSE)
         self.is_running = self.is_ready = False
@@ -193,6 +198,12 @@ def _follow_supervisor(server: ProcessServer) -> None:
     server.should_exit = True
     time.sleep(STOP_SECONDS)
     os._exit(1)
+
+
+def _remove_gauges(process_id: int | None) -> None:
+    """Forget what a process that is gone said about the present; its counters stay."""
+    for file in Path(os.environ[METRICS_FOLDER]).glob(f"gauge_live*_{process_id}.db"):
+        file.unlink(missing_ok=True)
 
 
 def _refuse_start(exit_code: int | None) -> FabulaError:
