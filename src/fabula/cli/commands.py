@@ -107,6 +107,7 @@ PLACEHOLDERS = (
     message("RUN"),
     message("SECOND"),
     message("SERIES"),
+    message("SPEAKER"),
     message("TEXT"),
     message("TITLE"),
     message("VALUE"),

@@ -15,7 +15,7 @@ from msgspec import Struct
 from sqlalchemy import Row
 
 from fabula.conversation.documents import get_document_id
-from fabula.conversation.model import Conversations, ConversationState, Message
+from fabula.conversation.model import Conversations, ConversationState, Message, is_mode_secret
 from fabula.conversation.participants import Participants, load_participants
 from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.recaps.model import StoredRecap
@@ -82,7 +82,7 @@ def _make_passages(path: Iterable[Message], attendance: Attendance, names: Parti
             speaker=names.name_of(message.speaker),
         )
         for message in path
-        if message.final and message.content.strip()
+        if message.final and message.content.strip() and not is_mode_secret(message)
     )
 
 
