@@ -5,32 +5,46 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 FAKETIME := $(VENV)/.faketime
+PAGE := src/fabula/page/index.html
+PAGE_MODULES := web/node_modules/.ready
+PAGE_SOURCES := $(shell find web -path web/node_modules -prune -o -type f -print 2>/dev/null | grep -v -e schema.ts -e openapi.json)
+SERVER_SOURCES := $(shell find src/fabula/server src/fabula/workspace -name '*.py' 2>/dev/null)
+BROWSER := $(VENV)/.browser
+WRK := $(VENV)/.wrk
 PEERS := benchmarks/peers/node_modules/.ready
 DATA ?=
 BENCH_DATA = $(if $(DATA),--data $(DATA),)
 
-.PHONY: run test check bench soak wheel lock clean docs
+.PHONY: run assemble test check bench bench-page screenshots soak wheel lock clean docs page
 
-run: $(READY)  ## open a sample story and show an assembled context
+run: $(READY) $(PAGE)  ## open the page in a browser
+	@$(BIN)/fabula serve
+
+assemble: $(READY)  ## open a sample story and show an assembled context
 	@$(BIN)/fabula assemble sample:lantern_coast --document ch-06 --window 8192
 
-test: $(READY) $(FAKETIME)  ## all tests
+page: $(PAGE)  ## build the page into src/fabula/page
+
+test: $(READY) $(FAKETIME) $(PAGE) $(BROWSER)  ## all tests
+	cd web && npm run -s test
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-check: $(READY)  ## lint, types, imports, names and docstrings
+check: $(READY) $(PAGE)  ## lint, types, imports, names and docstrings
+	cd web && npm run -s check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_names.py
 
-bench: $(READY) $(BENCH_READY) $(PEERS)  ## every benchmark; DATA=folder for real novels
+bench: $(READY) $(BENCH_READY) $(PEERS) $(WRK)  ## every benchmark; DATA=folder for real novels
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.assemble $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.fit
 	$(BIN)/python -m benchmarks.prefix $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.money $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.streams
+	$(BIN)/python -m benchmarks.load $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.search $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.planted $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.store $(BENCH_DATA)
@@ -41,12 +55,20 @@ bench: $(READY) $(BENCH_READY) $(PEERS)  ## every benchmark; DATA=folder for rea
 	$(BIN)/python -m benchmarks.history
 	$(BIN)/python -m benchmarks.embed
 
+bench-page: $(READY) $(PAGE) $(BROWSER)  ## the page in a browser: size, start, keystrokes, context, scrolling
+	$(BIN)/python -m benchmarks.page
+
+screenshots: $(READY) $(PAGE) $(BROWSER)  ## pictures of every view into docs/screenshots
+	$(BIN)/python -m benchmarks.screenshots
+
 soak: $(READY)  ## long runs with large counts: planted words in 8,000 prompts and 2,000 conversations, a week of chat, memory
 	FABULA_CANARIES=8000 FABULA_TALKS=2000 $(BIN)/python -m pytest -s tests/test_canaries.py
+	FABULA_SCHEMA_CASES=5000 FABULA_MUTATED_REQUESTS=5000 $(BIN)/python -m pytest -s -n 0 tests/server/test_schema.py tests/server/test_mutated_completions.py
 	$(BIN)/python -m benchmarks.week
+	$(BIN)/python -m benchmarks.server_kills
 	$(BIN)/python -m benchmarks.soak --minutes 20 $(BENCH_DATA)
 
-wheel: $(READY)  ## a wheel in dist/, for pip or pipx
+wheel: $(READY) $(PAGE)  ## a wheel in dist/, for pip or pipx
 	$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w dist .
 	@ls dist/*.whl
 
@@ -81,9 +103,30 @@ $(FAKETIME): $(READY)
 	-cd $(VENV) && apt-get download -qq libfaketime && dpkg-deb -x libfaketime_*.deb faketime && rm -f libfaketime_*.deb
 	touch $@
 
+# The types of the page are generated from the routes of the server, so they cannot be out of date.
+$(PAGE): $(PAGE_SOURCES) $(SERVER_SOURCES) $(READY) $(PAGE_MODULES)
+	$(BIN)/python -m fabula.server.openapi > web/openapi.json
+	cd web && npm run -s types && npm run -s build
+	@touch $@
+
+$(PAGE_MODULES): web/package-lock.json
+	cd web && npm ci --silent
+	@touch $@
+
+# Debian's chromium, which tests of the page use. They are skipped where there is no browser, except in CI.
+$(BROWSER): $(READY)
+	-command -v chromium >/dev/null || apt-get install -qq -y chromium fonts-noto-cjk >/dev/null
+	touch $@
+
+# Debian's wrk and its library, unpacked without installing them, unless wrk is installed.
+$(WRK): $(READY)
+	-command -v wrk || (cd $(VENV) && apt-get download -qq wrk libluajit-5.1-2 && \
+		for package in wrk_*.deb libluajit-5.1-2_*.deb; do dpkg-deb -x $$package wrk; done && rm -f wrk_*.deb libluajit-*.deb)
+	touch $@
+
 $(PEERS): benchmarks/peers/package-lock.json
 	cd benchmarks/peers && npm ci --silent
 	touch $@
 
 clean:
-	rm -rf dist $(VENV) $(VENV)-lock benchmarks/peers/node_modules .mypy_cache .ruff_cache .pytest_cache
+	rm -rf dist $(VENV) $(VENV)-lock benchmarks/peers/node_modules web/node_modules src/fabula/page .mypy_cache .ruff_cache .pytest_cache

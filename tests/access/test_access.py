@@ -11,12 +11,11 @@ import pytest
 from fabula import access
 from fabula.access import Membership, Right, Role
 from fabula.access.edits import MAX_SESSIONS
-from fabula.access.tables import api_keys, people
+from fabula.access.tables import api_keys, people, sessions
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import projects
-from fabula.server.access import Access
+from fabula.server.access import OWNER_ACCESS, Access
 from fabula.server.accounts import REMEMBERED_SECONDS, Accounts
-from fabula.server.tokens import LocalTokens
 from fabula.store.save.saving import save_project
 from fabula.store.store import LOCAL_USER, Store
 from fabula.workspace.workspace import Workspace
@@ -46,7 +45,7 @@ def workspace(store: Store) -> Workspace:
 
 
 def open_accounts(workspace: Workspace, clock: Clock | None = None) -> Accounts:
-    return Accounts(workspace.store, LocalTokens({}), clock=clock or Clock())
+    return Accounts(workspace.store, {}, clock=clock or Clock())
 
 
 def refuse(code: Code, action: object) -> FabulaError:
@@ -177,6 +176,26 @@ def test_a_person_has_a_bounded_number_of_sessions(workspace: Workspace) -> None
         secrets = [access.begin_session(tx, "ann") for _ in range(MAX_SESSIONS + 3)]
         assert sum(access.find_session(tx, one) is not None for one in secrets) == MAX_SESSIONS
         assert access.find_session(tx, secrets[-1]) == "ann"
+
+
+def test_a_link_begins_one_session_of_the_owner_whichever_process_is_asked(workspace: Workspace) -> None:
+    first, second = open_accounts(workspace), open_accounts(workspace)
+    code = first.make_code()
+    session = second.begin_session(code)
+    assert session is not None
+    assert [one.begin_session(code) for one in (first, second)] == [None, None]
+    assert [one.find_access(session) for one in (first, second)] == [OWNER_ACCESS, OWNER_ACCESS]
+    first.sign_out(session)
+    assert open_accounts(workspace).find_access(session) is None
+
+
+def test_a_link_is_not_valid_for_ever(workspace: Workspace) -> None:
+    accounts = open_accounts(workspace)
+    code = accounts.make_code()
+    with workspace.store.write(user=LOCAL_USER) as tx:
+        assert code not in str(tx.rows(sessions))
+        tx.update_rows(sessions, {"until": "2020-01-01T00:00:00.000000Z"}, sessions.c.person == LOCAL_USER)
+    assert accounts.begin_session(code) is None
 
 
 def test_mistakes_are_refused_and_change_nothing(workspace: Workspace) -> None:

@@ -10,7 +10,8 @@ import httpx2
 import pytest
 
 from fabula.core.errors import FabulaError
-from fabula.server.serving import ServerAddress, serve
+from fabula.server.address import ServerAddress
+from fabula.server.serving import serve
 from fabula.workspace.workspace import Workspace
 from tests.cli.processes import start_fabula
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -63,8 +64,8 @@ def busy(callers: int, limits: Limits | None = None) -> Iterator[tuple[Engine, D
 def in_line(assembler: Engine, many: int) -> None:
     """Wait until so many stand in line; there is no public way to see a line."""
     deadline = time.monotonic() + 10
-    line: dict[str, int] = vars(assembler)["_admission"]._waiting
-    while sum(line.values()) < many and time.monotonic() < deadline:
+    line: dict[str, deque[Future[None]]] = vars(assembler)["_admission"]._waiting
+    while sum(map(len, line.values())) < many and time.monotonic() < deadline:
         time.sleep(0.002)
 
 
@@ -147,6 +148,22 @@ def test_the_queue_admits_in_any_order_and_loses_nobody() -> None:
         thread.join(10)
     assert passed == 60
     assert 1 <= most <= 3
+
+
+def test_places_are_given_in_the_order_in_which_they_were_asked_for() -> None:
+    queue = AdmissionQueue(1, 3)
+    first, second, third, fourth = (queue.enter("k") for _ in range(4))
+    assert first.done()
+    third.cancel()  # somebody on an event loop who went away
+    queue.leave("k", third)
+    fourth.cancel()
+    queue.leave("k", first)
+    assert second.done()
+    queue.leave("k", second)
+    queue.leave("k", fourth)
+    with queue.admit("k"):
+        pass
+    assert (queue._running, queue._waiting) == ({}, {})
 
 
 def test_the_queue_keeps_nothing_of_those_who_left() -> None:

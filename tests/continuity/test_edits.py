@@ -16,10 +16,12 @@ from fabula.continuity import edits
 from fabula.continuity.edits import ContinuityKey
 from fabula.continuity.tables import assemblies, continuity, prefixes
 from fabula.core.errors import Code, FabulaError
+from fabula.core.ids import new_id
 from fabula.manuscript import projects
 from fabula.store.save import loading, saving
 from fabula.store.save.tables import table_formats
 from fabula.store.store import Store
+from fabula.store.transaction import WriteTransaction
 
 P = "p"
 CHAPTER = ContinuityKey(recipe="novel", model="gpt-4o", vantage="reader", document="ch-1")
@@ -43,6 +45,18 @@ def load(store: Store, key: ContinuityKey = CHAPTER) -> Continuity | None:
 def commit(store: Store, key: ContinuityKey = CHAPTER, value: Continuity = VALUE) -> None:
     with store.write(project=P) as tx:
         edits.commit(tx, key, value)
+
+
+def save_prefix(tx: WriteTransaction, key: ContinuityKey, skill: str, prefix_hash: str) -> None:
+    edits.save_prefixes(tx, [(key, skill, Continuity(prefix_hash=prefix_hash))])
+
+
+def record_assembly(tx: WriteTransaction, key: ContinuityKey, skill: str, value: Continuity) -> str:
+    """Record an assembly as the workspace does; return its id."""
+    assembly_id = new_id()
+    edits.save_prefixes(tx, [(key, skill, value)])
+    edits.record_assemblies(tx, {assembly_id: (key, skill, value)})
+    return assembly_id
 
 
 def damage(store: Store, **values: Any) -> None:
@@ -105,9 +119,9 @@ def test_projects_do_not_share_continuity(project: Store) -> None:
 
 def test_the_prefix_hash_is_kept_by_skill_and_not_by_document(project: Store) -> None:
     with project.write(project=P) as tx:
-        edits.save_prefix(tx, CHAPTER, "write", "one")
-        edits.save_prefix(tx, CHAPTER, "write", "two")
-        edits.save_prefix(tx, CHAPTER, "judge", "three")
+        save_prefix(tx, CHAPTER, "write", "one")
+        save_prefix(tx, CHAPTER, "write", "two")
+        save_prefix(tx, CHAPTER, "judge", "three")
     with project.read(project=P) as reading:
         assert edits.load_prefix(reading, replace(CHAPTER, document="ch-2"), "write") == "two"
         assert edits.load_prefix(reading, CHAPTER, "judge") == "three"
@@ -117,7 +131,7 @@ def test_the_prefix_hash_is_kept_by_skill_and_not_by_document(project: Store) ->
 
 def test_an_assembly_saves_its_prefix_at_once_and_its_continuity_when_it_is_committed(project: Store) -> None:
     with project.write(project=P) as tx:
-        assembly_id = edits.record_assembly(tx, CHAPTER, "write", VALUE)
+        assembly_id = record_assembly(tx, CHAPTER, "write", VALUE)
     assert load(project) is None
     with project.read(project=P) as reading:
         assert edits.load_prefix(reading, CHAPTER, "write") == VALUE.prefix_hash
@@ -139,7 +153,7 @@ def test_an_unknown_assembly_is_refused(project: Store, assembly_id: str) -> Non
 def test_an_assembly_is_committed_once_and_only_in_its_own_project(project: Store) -> None:
     projects.create(project, "Another", project_id="q")
     with project.write(project=P) as tx:
-        assembly_id = edits.record_assembly(tx, CHAPTER, "write", VALUE)
+        assembly_id = record_assembly(tx, CHAPTER, "write", VALUE)
     with pytest.raises(FabulaError) as foreign, project.write(project="q") as tx:
         edits.commit_assembly(tx, assembly_id)
     with project.write(project=P) as tx:
@@ -185,20 +199,41 @@ def test_a_damaged_row_falls_back_to_the_last_document(project: Store) -> None:
 
 def test_an_assembly_of_another_format_is_committed_and_counts_as_absent(project: Store) -> None:
     with project.write(project=P) as tx:
-        assembly_id = edits.record_assembly(tx, CHAPTER, "write", VALUE)
+        assembly_id = record_assembly(tx, CHAPTER, "write", VALUE)
         tx.update_rows(assemblies, {"format": edits.FORMAT + 1, "value": "of tomorrow"})
     with project.write(project=P) as tx:
         edits.commit_assembly(tx, assembly_id)
     assert load(project) is None
 
 
+def test_what_a_transaction_loads_a_statement_by_itself_loads_too(project: Store) -> None:
+    commit(project)
+    with project.write(project=P) as tx:
+        save_prefix(tx, CHAPTER, "write", "one")
+    reading = project.read_statements(project=P)
+    assert edits.load(reading, CHAPTER) == VALUE
+    assert edits.load(reading, replace(CHAPTER, document="new")) == VALUE
+    assert edits.load(reading, replace(CHAPTER, model="other")) is None
+    assert edits.load_prefix(reading, CHAPTER, "write") == "one"
+    assert edits.load(project.read_statements(project="another"), CHAPTER) is None
+
+
+def test_of_many_assemblies_at_once_the_newest_are_kept(project: Store) -> None:
+    made = {f"a{number}": (CHAPTER, "write", VALUE) for number in range(edits.MAX_ASSEMBLIES + 50)}
+    with project.write(project=P) as tx:
+        edits.record_assemblies(tx, made)
+        edits.record_assemblies(tx, {"last": (CHAPTER, "write", VALUE)})
+        kept = {row.id for row in tx.rows(assemblies, only=("id",))}
+    assert kept == {"last", *list(made)[51:]}
+
+
 def test_the_rows_of_a_project_are_bounded_and_the_oldest_go(project: Store) -> None:
     with project.write(project=P) as tx:
         for number in range(edits.MAX_PREFIXES + 20):
-            edits.save_prefix(tx, CHAPTER, f"skill {number}", "hash")
+            save_prefix(tx, CHAPTER, f"skill {number}", "hash")
             edits.commit(tx, replace(CHAPTER, document=f"ch-{number}"), VALUE)
             edits.commit(tx, replace(CHAPTER, document="ch-0"), VALUE)
-        waiting = [edits.record_assembly(tx, CHAPTER, "write", VALUE) for _ in range(edits.MAX_ASSEMBLIES + 1)]
+        waiting = [record_assembly(tx, CHAPTER, "write", VALUE) for _ in range(edits.MAX_ASSEMBLIES + 1)]
     with project.read(project=P) as reading:
         assert reading.count(continuity) == edits.MAX_CONTINUITIES
         assert reading.count(prefixes) == edits.MAX_PREFIXES
@@ -229,7 +264,7 @@ def test_continuity_neither_moves_the_version_nor_appears_in_the_feed(project: S
     before = project.versions(project=P)
     with project.write(project=P) as tx:
         edits.commit(tx, CHAPTER, VALUE)
-        edits.commit_assembly(tx, edits.record_assembly(tx, CHAPTER, "write", VALUE))
+        edits.commit_assembly(tx, record_assembly(tx, CHAPTER, "write", VALUE))
         edits.clear(tx)
     assert project.versions(project=P) == before
     with project.read(project=P) as reading:
@@ -241,7 +276,7 @@ def test_continuity_is_no_part_of_a_save(project: Store, tmp_path: Path) -> None
     saving.save_project(project, P, plain, created_at="now")
     with project.write(project=P) as tx:
         edits.commit(tx, CHAPTER, VALUE)
-        edits.record_assembly(tx, CHAPTER, "write", VALUE)
+        record_assembly(tx, CHAPTER, "write", VALUE)
     saving.save_project(project, P, full, created_at="now")
     assert full.read_bytes() == plain.read_bytes()
     assert not {shape.table for shape in table_formats()} & {continuity, prefixes, assemblies}
@@ -255,7 +290,7 @@ def test_clear_forgets_one_project_only(project: Store) -> None:
         edits.commit(tx, CHAPTER, VALUE)
     commit(project)
     with project.write(project=P) as tx:
-        edits.record_assembly(tx, CHAPTER, "write", VALUE)
+        record_assembly(tx, CHAPTER, "write", VALUE)
         edits.clear(tx)
         assert [tx.count(table) for table in (continuity, prefixes, assemblies)] == [0, 0, 0]
     with project.read(project="q") as reading:
@@ -265,7 +300,7 @@ def test_clear_forgets_one_project_only(project: Store) -> None:
 def test_the_rows_go_with_their_project(project: Store) -> None:
     with project.write(project=P) as tx:
         edits.commit(tx, CHAPTER, VALUE)
-        edits.record_assembly(tx, CHAPTER, "write", VALUE)
+        record_assembly(tx, CHAPTER, "write", VALUE)
     projects.remove(project, P)
     with project.read(project=P) as reading:
         assert [reading.count(table) for table in (continuity, prefixes, assemblies)] == [0, 0, 0]

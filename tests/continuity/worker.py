@@ -7,7 +7,7 @@ import sys
 from fabula.context.continuity import Continuity
 from fabula.continuity import edits
 from fabula.store.store import Store
-from tests.continuity.test_edits import CHAPTER
+from tests.continuity.test_edits import CHAPTER, record_assembly
 
 
 def main(address: str, project: str, name: str) -> None:
@@ -15,7 +15,7 @@ def main(address: str, project: str, name: str) -> None:
     store = Store.open(address)
     for number in range(30):
         with store.write(project=project) as tx:
-            assembly_id = edits.record_assembly(tx, CHAPTER, name, Continuity(prefix_hash=f"{name}-{number}"))
+            assembly_id = record_assembly(tx, CHAPTER, name, Continuity(prefix_hash=f"{name}-{number}"))
         with store.write(project=project) as tx:
             edits.commit_assembly(tx, assembly_id)
     store.close()

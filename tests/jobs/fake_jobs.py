@@ -53,9 +53,9 @@ def take_job(store: Store, kind: JobKind, *, seconds: float = 30.0, name: str = 
     return lease
 
 
-def requeue_expired(store: Store, kinds: Mapping[str, JobKind], *, seconds: float) -> int:
+def requeue_lost(store: Store, kinds: Mapping[str, JobKind], *, seconds: float) -> int:
     """Requeue jobs with an expired lease, by somebody who has watched them long enough."""
-    return maintenance.requeue_expired(store, kinds, LeaseWatch(0.0), seconds=seconds)
+    return maintenance.requeue_lost(store, kinds, LeaseWatch(0.0), seconds=seconds)
 
 
 def add_document_handler(job: Job, _: CancellationToken) -> JobOutcome:

@@ -28,7 +28,7 @@ from tests.jobs.fake_jobs import (
     finish_job,
     load_job,
     make_kind,
-    requeue_expired,
+    requeue_lost,
     set_row,
     take_job,
 )
@@ -156,7 +156,7 @@ def test_what_a_holder_had_spent_before_it_died_is_counted_once(store: Store) ->
     enqueue_job(store)
     assert leases.renew_lease(store, take_job(store, PAID), cost=40)
     set_row(store, leased_until=LONG_AGO)
-    requeue_expired(store, {KIND: PAID}, seconds=30)
+    requeue_lost(store, {KIND: PAID}, seconds=30)
     assert (_read_spending(store).spent, load_job(store).cost_micros) == (40, 40)
     finish_job(store, take_job(store, PAID), cost=2)
     assert (_read_spending(store).spent, load_job(store).cost_micros) == (42, 42)
@@ -286,6 +286,6 @@ def test_a_dead_holder_is_no_failure_of_the_kind(store: Store) -> None:
     for _ in range(5):
         take_job(store, FRAIL)
         set_row(store, leased_until=LONG_AGO)
-        requeue_expired(store, {KIND: FRAIL}, seconds=30)
+        requeue_lost(store, {KIND: FRAIL}, seconds=30)
     with store.read(project=PROJECT) as reading:
         assert guards.list_breakers(reading) == []

@@ -29,7 +29,7 @@ from tests.jobs.fake_jobs import (
     list_documents,
     load_job,
     make_kind,
-    requeue_expired,
+    requeue_lost,
     set_row,
     take_job,
 )
@@ -99,9 +99,9 @@ def test_a_lease_is_renewed_by_its_holder_only(store: Store) -> None:
     lease = take_job(store, make_kind(), seconds=5)
     set_row(store, leased_until=LONG_AGO)
     assert leases.renew_lease(store, lease)
-    assert requeue_expired(store, {KIND: make_kind()}, seconds=5) == 0
+    assert requeue_lost(store, {KIND: make_kind()}, seconds=5) == 0
     set_row(store, leased_until=LONG_AGO)
-    assert requeue_expired(store, {KIND: make_kind()}, seconds=5) == 1
+    assert requeue_lost(store, {KIND: make_kind()}, seconds=5) == 1
     assert not leases.renew_lease(store, lease)
 
 
@@ -111,7 +111,7 @@ def test_a_holder_that_comes_back_too_late_cannot_end_the_job_of_the_next_one(st
     kind = make_kind()
     late = take_job(store, kind)
     set_row(store, leased_until=LONG_AGO)
-    requeue_expired(store, {KIND: kind}, seconds=30)
+    requeue_lost(store, {KIND: kind}, seconds=30)
     with pytest.raises(FabulaError) as refused:
         finish_job(store, late, "late, while it waits")
     assert refused.value.code is Code.JOB_LEASE_LOST
@@ -133,7 +133,7 @@ def test_a_retried_job_does_not_take_the_old_holder_for_the_new_one(store: Store
     kind = make_kind(max_tries=1)
     late = take_job(store, kind)
     set_row(store, leased_until=LONG_AGO)
-    requeue_expired(store, {KIND: kind}, seconds=30)
+    requeue_lost(store, {KIND: kind}, seconds=30)
     enqueue_job(store)
     assert take_job(store, kind).tries == late.tries
     with pytest.raises(FabulaError) as refused:

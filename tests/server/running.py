@@ -13,7 +13,7 @@ import uvicorn
 from fabula.server.access import OWNER_ACCESS, Access
 from fabula.server.accounts import Accounts
 from fabula.server.app import make_app
-from fabula.server.tokens import LocalTokens
+from fabula.server.connections import BoundedProtocol
 from fabula.workspace.workspace import Workspace
 from tests.workspace.chat.scripted import ScriptedProvider
 
@@ -23,9 +23,9 @@ OWNER_TOKEN = "owner-token"
 class RunningServer:
     """A server that answers, and clients for it."""
 
-    def __init__(self, base_url: str, tokens: LocalTokens) -> None:
+    def __init__(self, base_url: str, accounts: Accounts) -> None:
         self.base_url = base_url
-        self.tokens = tokens
+        self.accounts = accounts
 
     def client(self, token: str | None = OWNER_TOKEN, **headers: str) -> httpx2.Client:
         """A client with a token, or with none."""
@@ -38,13 +38,16 @@ def run_server(
     workspace: Workspace, people: Mapping[str, Access] | None = None, *, model: ScriptedProvider | None = None
 ) -> Iterator[RunningServer]:
     """Serve a workspace until the block ends; `people` are callers by token, and `model` answers."""
-    tokens = LocalTokens({OWNER_TOKEN: OWNER_ACCESS, **(people or {})})
+    accounts = Accounts(workspace.store, {OWNER_TOKEN: OWNER_ACCESS, **(people or {})})
     config = uvicorn.Config(
-        make_app(workspace, Accounts(workspace.store, tokens), model=model or ScriptedProvider()),
+        make_app(workspace, accounts, model=model or ScriptedProvider()),
         host="127.0.0.1",
         port=0,
+        http=BoundedProtocol,
+        ws="none",
         log_config=None,
         access_log=False,
+        proxy_headers=False,
         lifespan="on",
     )
     server = uvicorn.Server(config)
@@ -55,7 +58,7 @@ def run_server(
             assert thread.is_alive(), "the server did not start"
             time.sleep(0.005)
         port = server.servers[0].sockets[0].getsockname()[1]
-        yield RunningServer(f"http://127.0.0.1:{port}", tokens)
+        yield RunningServer(f"http://127.0.0.1:{port}", accounts)
     finally:
         server.should_exit = True
         thread.join()

@@ -11,13 +11,13 @@ import msgspec
 import pytest
 from litestar import Litestar
 
+from fabula.server.accounts import Accounts
 from fabula.server.app import make_app
 from fabula.server.openapi import choose_path_example, make_document
 from fabula.server.requests import find_list_fields
 from fabula.server.routes import ROUTES, Route
 from fabula.server.routes.route import find_class
 from fabula.server.security import SecurityMiddleware
-from fabula.server.tokens import LocalTokens
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.verbs import LazyVerbs
 from fabula.workspace.workspace import Workspace
@@ -48,6 +48,7 @@ WITHOUT_ROUTE = {
     "workspace.call": _PROCESS,
     "workspace.close": _PROCESS,
     "workspace.copy_project": "takes a view of a folder on this machine",
+    "workspace.find_warm_versions": _PROCESS,
     "workspace.flush": _PROCESS,
     "workspace.project": _PARSING,
     "workspace.projects": _OTHER + "workspace.describe_projects",
@@ -56,6 +57,7 @@ WITHOUT_ROUTE = {
     "workspace.run_short_jobs": _PROCESS,
     "workspace.settings": _PARSING,
     "workspace.start_worker": _PROCESS,
+    "workspace.sum_activity": "is part of /metrics",
 }
 
 
@@ -109,22 +111,24 @@ def test_the_description_refers_to_nothing_that_it_does_not_define() -> None:
     for group, name in set(re.findall(r'"#/components/(\w+)/([^"]+)"', document)):
         assert name in components[group], name
     operations = [one for path in msgspec.json.decode(document)["paths"].values() for one in path.values()]
-    assert len(operations) == len(ROUTES) + 3  # every stream can be followed and stopped, and every project followed
+    assert len(operations) == len(ROUTES) + 3 + 2 + 2 + 4  # streams and events, sessions, health, OpenAI's API
     assert all(one["summary"] for one in operations)
 
 
 def test_the_server_has_no_address_beside_the_table_but_those_that_need_no_rule(workspace: Workspace) -> None:
-    app = make_app(workspace, LocalTokens({}))
+    app = make_app(workspace, Accounts(workspace.store, {}))
     assert isinstance(app, SecurityMiddleware)
     assert isinstance(app.app, Litestar)
     served = {(method, route.path) for route in app.app.routes for method in getattr(route, "methods", ())}
     listed = {(one.method, f"/api{one.path}".replace("}", ":str}")) for one in ROUTES}
     own_streams = "/api/projects/{project:str}/streams/{stream:str}"  # of the caller alone, in a project of theirs
     others = {("GET", path) for path in ("/healthz", "/readyz", "/open/{code:str}", "/api", "/api/openapi.json")}
+    others |= {("GET", "/metrics")}  # see `test_metrics.py`
     others |= {("POST", "/v1/chat/completions"), ("POST", "/v1/embeddings")}  # see `test_completions.py`
     others |= {("GET", "/v1/models"), ("GET", "/v1/models/{name:path}")}
     others |= {("POST", "/api/session"), ("DELETE", "/api/session")}  # see `test_access.py`
     others |= {("GET", "/api/projects/{project:str}/events")}  # see `test_events.py`
+    others |= {("GET", "/"), ("GET", "/assets/{name:str}")}  # see `test_page.py`
     others |= {("GET", "/api/style.css"), ("GET", own_streams), ("DELETE", own_streams)}
     assert {pair for pair in served if pair[0] != "OPTIONS"} - listed == others
     assert listed <= served

@@ -105,6 +105,18 @@ def test_the_history_window_takes_effect(project: ProjectHandle, scope: SettingS
     assert count_messages(project) == before
 
 
+def test_without_passages_a_prompt_holds_nothing_that_search_finds(project: ProjectHandle) -> None:
+    def has_passages() -> bool:
+        trace = project.inspect(project.request(document_id="ch-06")).trace
+        return any(one.source.startswith("search:") for one in trace)
+
+    assert has_passages()
+    change(project, "search.passages", False)
+    assert not has_passages()
+    change(project, "search.passages", True)
+    assert has_passages()
+
+
 @pytest.mark.parametrize("late", [True, False])
 def test_late_joiners_take_effect(project: ProjectHandle, late: bool) -> None:
     change(project, "lateJoiners", late)

@@ -30,8 +30,11 @@ MAX_KEYS = 100  # of one person, revoked ones not counted
 MAX_SESSIONS = 100  # of one person; the oldest end first
 KEY_PREFIX = "fabula-"
 SESSION_DAYS = 30
+LINK_SECONDS = 600
+_LINK = "link:"  # before the hash of a link's code, so that no code is taken for a session
 _PERSON = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _KEY = re.compile(rf"{KEY_PREFIX}([0-9a-f]{{20}})-([\w-]{{43}})")
+_SECRET = re.compile(rf"({KEY_PREFIX}[0-9a-f]{{20}}-)?[\w-]{{43}}", re.ASCII)
 
 
 def add_person(tx: WriteTransaction, person_id: str, *, name: str = "", password: str = "") -> Person:
@@ -158,6 +161,11 @@ def revoke_key(tx: WriteTransaction, key_id: str) -> ApiKey:
     return _read_key(tx.require(api_keys, id=key_id))
 
 
+def has_secret_form(text: str) -> bool:
+    """Whether a text has the form of a key or of a session's secret; no other needs to be looked for."""
+    return _SECRET.fullmatch(text) is not None
+
+
 def find_key(reading: ReadTransaction, secret: str) -> ApiKey | None:
     """Return the key of a secret; None where there is none, or where it was revoked."""
     parts = _KEY.fullmatch(secret)
@@ -167,29 +175,56 @@ def find_key(reading: ReadTransaction, secret: str) -> ApiKey | None:
     return _read_key(row) if hmac.compare_digest(row.secret, hash_secret(parts[2])) else None
 
 
+def create_link(tx: WriteTransaction, person_id: str) -> str:
+    """Make the code of a link that begins one session of somebody within ten minutes."""
+    code = make_secret()
+    tx.delete_rows(sessions, sessions.c.until < current_timestamp())
+    _insert_session(tx, _LINK + hash_secret(code), person_id, timedelta(seconds=LINK_SECONDS))
+    return code
+
+
+def find_link(reading: ReadTransaction, code: str) -> str | None:
+    """Return whose session the code of a link begins; None where it was used or is too old."""
+    return _find_owner(reading, _LINK + hash_secret(code))
+
+
+def use_link(tx: WriteTransaction, code: str) -> str | None:
+    """Begin a session with the code of a link, which then is used up; None where it is not valid."""
+    owner = find_link(tx, code)
+    tx.delete_rows(sessions, sessions.c.id == _LINK + hash_secret(code))
+    return None if owner is None else begin_session(tx, owner)
+
+
 def begin_session(tx: WriteTransaction, person_id: str) -> str:
     """Begin a session of somebody who signed in; return the secret for the cookie."""
-    secret, now = make_secret(), datetime.now(UTC)
+    secret = make_secret()
     tx.delete_rows(sessions, sessions.c.until < current_timestamp())
     own = tx.rows(sessions, sessions.c.person == person_id, order=(sessions.c.made.desc(), sessions.c.id))
     for row in own[MAX_SESSIONS - 1 :]:
         tx.delete_rows(sessions, sessions.c.id == row.id)
-    until = (now + timedelta(days=SESSION_DAYS)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    made = {"person": person_id, "made": current_timestamp(), "until": until}
-    tx.insert(sessions, {"id": hash_secret(secret), **made})
+    _insert_session(tx, hash_secret(secret), person_id, timedelta(days=SESSION_DAYS))
     return secret
 
 
 def find_session(reading: ReadTransaction, secret: str) -> str | None:
     """Return whose session a secret is; None where it has ended."""
-    row = reading.row(sessions, id=hash_secret(secret))
-    return row.person if row is not None and row.until > current_timestamp() else None
+    return _find_owner(reading, hash_secret(secret))
 
 
 def end_sessions(tx: WriteTransaction, person_id: str, secret: str | None = None) -> None:
     """Sign somebody out: everywhere, or in one session."""
     where = () if secret is None else (sessions.c.id == hash_secret(secret),)
     tx.delete_rows(sessions, sessions.c.person == person_id, *where)
+
+
+def _insert_session(tx: WriteTransaction, ident: str, person_id: str, length: timedelta) -> None:
+    until = (datetime.now(UTC) + length).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    tx.insert(sessions, {"id": ident, "person": person_id, "made": current_timestamp(), "until": until})
+
+
+def _find_owner(reading: ReadTransaction, ident: str) -> str | None:
+    row = reading.row(sessions, id=ident)
+    return row.person if row is not None and row.until > current_timestamp() else None
 
 
 def _read_person(row: Row[Any]) -> Person:

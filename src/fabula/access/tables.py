@@ -33,7 +33,7 @@ api_keys = user_table(
 sessions = user_table(
     "sessions",
     TableInfo(area="people", owner="user", in_saves=False, tracked=False),
-    Column("id", Text, nullable=False),  # the hash of the secret in the cookie
+    Column("id", Text, nullable=False),  # the hash of the secret in the cookie, or of a link's code
     text_column("person"),
     text_column("made"),
     text_column("until"),

@@ -13,7 +13,7 @@ from fabula.cli.options import STORE
 from fabula.cli.output import say, warn
 
 if TYPE_CHECKING:
-    from fabula.server.serving import ServerAddress
+    from fabula.server.address import ServerAddress
 
 commands = CommandGroup()
 
@@ -27,6 +27,9 @@ def serve(
         int, Option("--port", help="The port to listen at; 0 for any that is free.", min=0, max=65535)
     ] = 8600,
     no_open: Annotated[bool, Option("--no-open", help="Do not open the browser.")] = False,
+    workers: Annotated[
+        int, Option("--workers", help="How many processes answer requests, beside each other.", min=1, max=64)
+    ] = 1,
     no_worker: Annotated[bool, Option("--no-worker", help="Leave background work to: fabula jobs run --keep")] = False,
     store: STORE = None,
 ) -> None:
@@ -34,7 +37,6 @@ def serve(
 
     Example: fabula serve --port 8600
     """
-    from fabula.server.serving import serve as run_server
 
     def announce(address: ServerAddress) -> None:
         if not address.is_local:
@@ -50,6 +52,13 @@ def serve(
 
             webbrowser.open(address.link)
 
-    with open_workspace(store, runs_jobs=False) as workspace:
-        run_server(workspace, host=host, port=port, worker=not no_worker, on_ready=announce)
+    if workers > 1:
+        from fabula.server.supervisor import serve_in_processes
+
+        serve_in_processes(store, processes=workers, host=host, port=port, worker=not no_worker, on_ready=announce)
+    else:
+        from fabula.server.serving import serve as run_server
+
+        with open_workspace(store, runs_jobs=False) as workspace:
+            run_server(workspace, host=host, port=port, worker=not no_worker, on_ready=announce)
     say("Stopped.")

@@ -1,10 +1,16 @@
-"""Admission of assemblies: a few of one document at once, a few more waiting, then backpressure (bud-8)."""
+"""Admission of assemblies: a few of one document at once, a few more waiting, then backpressure (bud-8).
+
+A caller that has a thread of its own waits in it (`admit`). A caller on an event loop takes a place, and awaits it
+without a thread (`enter` and `leave`). Places are given in the order in which they were asked for.
+"""
 
 from __future__ import annotations
 
-import threading
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
+from threading import Lock
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
@@ -17,44 +23,62 @@ class AdmissionQueue:
         self._max_running = max_running
         self._max_waiting = max_waiting
         self._running: dict[str, int] = {}
-        self._waiting: dict[str, int] = {}
-        self._changed = threading.Condition()
+        self._waiting: dict[str, deque[Future[None]]] = {}
+        self._lock = Lock()
 
     @contextmanager
     def admit(self, key: str) -> Iterator[None]:
         """Run the body once there is a place for it, or refuse. Callers that run are never disturbed."""
-        with self._changed:
-            if self._running.get(key, 0) >= self._max_running:
-                self._wait(key)
-            self._running[key] = self._running.get(key, 0) + 1
+        place = self.enter(key)
         try:
+            place.result()
             yield
         finally:
-            with self._changed:
-                _decrement(self._running, key)
-                if self._waiting:
-                    self._changed.notify_all()
+            self.leave(key, place)
 
-    def _wait(self, key: str) -> None:
-        if self._waiting.get(key, 0) >= self._max_waiting:
-            raise FabulaError(
-                Code.BACKPRESSURE,
-                message(
-                    "{running} prompts of this document are being made and {waiting} are waiting. "
-                    "Try again in a moment; those that are being made go on.",
-                    running=self._max_running,
-                    waiting=self._max_waiting,
-                ),
-            )
-        self._waiting[key] = self._waiting.get(key, 0) + 1
-        try:
-            self._changed.wait_for(lambda: self._running.get(key, 0) < self._max_running)
-        finally:
-            _decrement(self._waiting, key)
+    def enter(self, key: str) -> Future[None]:
+        """Ask for a place, or refuse. The future is done when the place is free; `leave` gives it back in any case."""
+        place: Future[None] = Future()
+        with self._lock:
+            if self._running.get(key, 0) < self._max_running:
+                self._running[key] = self._running.get(key, 0) + 1
+                place.set_result(None)
+                return place
+            line = self._waiting.get(key, ())
+            if len(line) >= self._max_waiting:
+                raise FabulaError(
+                    Code.BACKPRESSURE,
+                    message(
+                        "{running} prompts of this document are being made and {waiting} are waiting. "
+                        "Try again in a moment; those that are being made go on.",
+                        running=self._max_running,
+                        waiting=self._max_waiting,
+                    ),
+                )
+            self._waiting.setdefault(key, deque()).append(place)
+        return place
 
+    def count_waiting(self) -> int:
+        """The number of callers that wait."""
+        with self._lock:
+            return sum(map(len, self._waiting.values()))
 
-def _decrement(counts: dict[str, int], key: str) -> None:
-    """Count one less; keys without a count are removed, so that the table does not grow."""
-    counts[key] -= 1
-    if not counts[key]:
-        del counts[key]
+    def leave(self, key: str, place: Future[None]) -> None:
+        """Give a place back, or stop waiting for one; whoever waits longest gets it."""
+        granted: Future[None] | None = None
+        with self._lock:
+            line = self._waiting.get(key)
+            if line is not None and place in line:
+                line.remove(place)
+            elif not place.cancelled():
+                while line and granted is None:
+                    following = line.popleft()
+                    granted = following if following.set_running_or_notify_cancel() else None
+                if granted is None:
+                    self._running[key] -= 1
+                    if not self._running[key]:  # so that the table does not grow
+                        del self._running[key]
+            if line is not None and not line:
+                del self._waiting[key]
+        if granted is not None:
+            granted.set_result(None)

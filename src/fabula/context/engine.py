@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import Lock
 
 from msgspec import Struct
 
@@ -81,7 +82,13 @@ class Engine:
         self._gatherer = Gatherer(settings.limits)
         self._admission = AdmissionQueue(settings.limits.at_once, settings.limits.waiting)
         self._measures: dict[tuple[str, int | None, str | None, Language], Measure] = {}
+        self._count_lock, self._counts = Lock(), (0, 0)
         self._presets: dict[tuple[int, int, str], tuple[Preset, Preset, CompletePreset]] = {}
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of this engine."""
+        return self._settings.limits
 
     def assemble(
         self,
@@ -97,7 +104,15 @@ class Engine:
         """
         request = validate_request(request)
         with self._admission.admit(f"{request.project_id}\x1f{request.conversation_id or request.document_id}"):
-            return self._assemble(request, view, list(fragments), continuity, dry_run=False)
+            result = self._assemble(request, view, list(fragments), continuity, dry_run=False)
+        with self._count_lock:
+            self._counts = (self._counts[0] + 1, self._counts[1] + result.token_count)
+        return result
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """The number of prompts that were assembled, and of their tokens."""
+        return self._counts
 
     def inspect(
         self,

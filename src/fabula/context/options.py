@@ -22,6 +22,7 @@ class AssemblyOptions(Struct, frozen=True, kw_only=True):
     max_history_tokens: int | None = None
     max_injected_characters: int | None = None
     injection: bool = True
+    passages: bool = True
     max_history_messages: int | None = None
 
     def adjust_limits(self, limits: Limits) -> Limits:
@@ -39,13 +40,16 @@ class AssemblyOptions(Struct, frozen=True, kw_only=True):
             late_joiners=recipe.late_joiners if self.late_joiners is None else self.late_joiners,
             history_tokens=recipe.history_tokens if self.max_history_tokens is None else self.max_history_tokens,
             injected_characters=self._limit_injected(recipe),
-            sources=recipe.sources
-            if self.injection
-            else tuple([name for name in recipe.sources if name not in recipe.injected_sources]),
+            sources=self._select_sources(recipe),
             history_messages=(
                 recipe.history_messages if self.max_history_messages is None else self.max_history_messages
             ),
         )
+
+    def _select_sources(self, recipe: Recipe) -> tuple[str, ...]:
+        """The sources that are asked; the same tuple where all are."""
+        excluded = {*(() if self.injection else recipe.injected_sources), *(() if self.passages else ("search",))}
+        return tuple([name for name in recipe.sources if name not in excluded]) if excluded else recipe.sources
 
     def _limit_injected(self, recipe: Recipe) -> int | None:
         """The project's cap, where the recipe has one."""

@@ -7,8 +7,8 @@ from fabula.continuity.edits import (
     commit_assembly,
     load,
     load_prefix,
-    record_assembly,
-    save_prefix,
+    record_assemblies,
+    save_prefixes,
 )
 
 __all__ = [
@@ -18,6 +18,6 @@ __all__ = [
     "commit_assembly",
     "load",
     "load_prefix",
-    "record_assembly",
-    "save_prefix",
+    "record_assemblies",
+    "save_prefixes",
 ]

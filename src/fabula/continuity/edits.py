@@ -12,7 +12,7 @@ version of this program wrote, counts as absent, because its loss costs only cac
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
 import msgspec
@@ -22,9 +22,9 @@ from sqlalchemy import Column, Table, bindparam
 from fabula.context.continuity import Continuity, is_selection_known
 from fabula.continuity.tables import assemblies, continuity, prefixes
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import current_timestamp, new_id
+from fabula.core.ids import current_timestamp
 from fabula.core.messages import message
-from fabula.store.queries import RowQuery
+from fabula.store.queries import RowQuery, RowReader
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 log = logging.getLogger("fabula.continuity")
@@ -35,7 +35,19 @@ MAX_PREFIXES = 400
 MAX_ASSEMBLIES = 100
 
 
-_BY_KEYS = RowQuery(continuity, continuity.c.key.in_(bindparam("keys", expanding=True)))
+_COLUMNS = ("key", "format", "value")
+_BY_KEYS = RowQuery(continuity, continuity.c.key.in_(bindparam("keys", expanding=True)), only=_COLUMNS)
+_BY_KEY = RowQuery(continuity, continuity.c.key == bindparam("key"), only=_COLUMNS)
+_NEWEST_RELATIVE = RowQuery(
+    continuity,
+    continuity.c.family == bindparam("family"),
+    continuity.c.key != bindparam("key"),
+    continuity.c.format == bindparam("format"),
+    order=(continuity.c.used_at.desc(), continuity.c.key),
+    limit=1,
+    only=_COLUMNS,
+)
+_PREFIX = RowQuery(prefixes, prefixes.c.key == bindparam("key"), only=("prefix_hash",))
 
 
 class ContinuityKey(Struct, frozen=True, kw_only=True):
@@ -68,23 +80,24 @@ class ContinuityKey(Struct, frozen=True, kw_only=True):
         return _hash("prefix", skill, self.recipe, self.model, self.vantage)
 
 
-def load(reading: ReadTransaction, key: ContinuityKey, *ancestors: ContinuityKey) -> Continuity | None:
+AssemblyRecord = tuple[ContinuityKey, str, Continuity]  # where, by which skill, and what it hands on
+
+
+def load(reading: RowReader, key: ContinuityKey, *ancestors: ContinuityKey) -> Continuity | None:
     """Load the continuity of a document or branch; None where there is none that can be read.
 
     A document that has none continues from the last one of its family, a branch from the nearest of its `ancestors`.
     """
     wanted = [one.row_key for one in (key, *ancestors)]
-    rows = {row.key: row for row in reading.query(_BY_KEYS, keys=wanted)}
+    query = reading.query(_BY_KEYS, keys=wanted) if ancestors else reading.query(_BY_KEY, key=wanted[0])
+    rows = {row[0]: row for row in query}
     for row_key in wanted:
-        row = rows.get(row_key)
-        value = None if row is None else _decode(row.key, row.format, row.value)
+        value = _decode(*rows[row_key]) if row_key in rows else None
         if value is not None:
             return value
     if not key.branch:
-        newest = (continuity.c.used_at.desc(), continuity.c.key)
-        relatives = (continuity.c.family == key.family, continuity.c.key != key.row_key, continuity.c.format == FORMAT)
-        for row in reading.rows(continuity, *relatives, order=newest, limit=1):
-            return _decode(row.key, row.format, row.value)
+        for row in reading.query(_NEWEST_RELATIVE, key=wanted[0], family=key.family, format=FORMAT):
+            return _decode(*row)
     return None
 
 
@@ -103,28 +116,34 @@ def load_shared(reading: ReadTransaction, *keys: ContinuityKey, knowers: frozens
     return None
 
 
-def load_prefix(reading: ReadTransaction, key: ContinuityKey, skill: str) -> str:
+def load_prefix(reading: RowReader, key: ContinuityKey, skill: str) -> str:
     """The hash of the stable prefix that was assembled last for this skill; empty where there is none."""
-    row = reading.row(prefixes, key=key.prefix_key(skill))
-    return "" if row is None else str(row.prefix_hash)
+    rows = reading.query(_PREFIX, key=key.prefix_key(skill))
+    return str(rows[0][0]) if rows else ""
 
 
-def save_prefix(tx: WriteTransaction, key: ContinuityKey, skill: str, prefix_hash: str) -> None:
-    """Remember the hash of the stable prefix that was just assembled."""
-    values = {"prefix_hash": prefix_hash, "used_at": current_timestamp()}
-    _put(tx, prefixes, key.prefix_key(skill), values, limit=MAX_PREFIXES)
+def save_prefixes(tx: WriteTransaction, made: Iterable[AssemblyRecord]) -> None:
+    """Remember the hashes of the stable prefixes that were just assembled, the oldest first."""
+    latest = {key.prefix_key(skill): value.prefix_hash for key, skill, value in made}
+    for key, prefix_hash in latest.items():
+        values = {"prefix_hash": prefix_hash, "used_at": current_timestamp()}
+        _put(tx, prefixes, key, values, limit=MAX_PREFIXES)
 
 
-def record_assembly(
-    tx: WriteTransaction, key: ContinuityKey, skill: str, value: Continuity, *, assembly_id: str = ""
-) -> str:
-    """Save an assembly's prefix hash at once, and its continuity until the answer is reported; its id."""
-    save_prefix(tx, key, skill, value.prefix_hash)
-    assembly_id = assembly_id or new_id()
-    row = {"key": key.row_key, "family": key.family, "value": _encode(value), "format": FORMAT}
-    tx.insert(assemblies, {"id": assembly_id, "made_at": current_timestamp(), **row})
-    _prune(tx, assemblies, assemblies.c.id, assemblies.c.made_at, newest=assembly_id, limit=MAX_ASSEMBLIES)
-    return assembly_id
+def record_assemblies(tx: WriteTransaction, made: Mapping[str, AssemblyRecord]) -> None:
+    """Keep the continuities of assemblies until their answers are reported.
+
+    `made` has them by the id of the assembly, the oldest first. Of more than a project keeps, the newest are kept.
+    """
+    newest = list(made.items())[-MAX_ASSEMBLIES:]
+    rows = [
+        {"key": key.row_key, "family": key.family, "value": _encode(value), "format": FORMAT}
+        | {"id": assembly_id, "made_at": current_timestamp()}
+        for assembly_id, (key, _, value) in newest
+    ]
+    tx.insert(assemblies, *rows)
+    if newest:
+        _prune(tx, assemblies, assemblies.c.id, assemblies.c.made_at, newest=newest[-1][0], limit=MAX_ASSEMBLIES)
 
 
 def commit_assembly(tx: WriteTransaction, assembly_id: str) -> None:

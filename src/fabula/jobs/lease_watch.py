@@ -1,9 +1,9 @@
-"""Which expired leases are those of dead holders: decided by a stopwatch, not by the clock.
+"""Which leases are those of dead holders: decided by the holder's process or a stopwatch, not by the clock.
 
 When the clock is set ahead, every lease expires at once, though its holder lives and has perhaps paid for an answer. A
 living holder renews its lease within a third of the lease's time. So a job is taken from its holder only when the
-holder's process on this machine is gone, or when this process has watched the lease for its whole time and nobody
-renewed it.
+holder's process on this machine is gone, or when this process has watched the expired lease for its whole time and
+nobody renewed it. A program that is started again after a crash does not wait for its own leases.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Row
@@ -35,12 +36,15 @@ class LeaseWatch:
         """Whether a job with an expired lease has not been requeued yet."""
         return bool(self._seen)
 
-    def find_lost(self, expired: Iterable[Row[Any]]) -> list[Row[Any]]:
-        """The jobs among those with an expired lease whose holders are gone; call it with all of them."""
+    def find_lost(self, running: Iterable[Row[Any]], at: str) -> list[Row[Any]]:
+        """The running jobs whose holders are gone; call it with all that run. `at` is the time of the store."""
         now, lost, seen = self._stopwatch(), list[Row[Any]](), dict[tuple[object, ...], float]()
-        for row in expired:
-            since = seen[_name_lease(row)] = self._seen.get(_name_lease(row), now)
-            if _is_gone(row.holder) or now - since >= self._seconds:
+        for row in running:
+            is_lost = _is_gone(row.holder)
+            if row.leased_until is None or row.leased_until <= at:
+                since = seen[_name_lease(row)] = self._seen.get(_name_lease(row), now)
+                is_lost = is_lost or now - since >= self._seconds
+            if is_lost:
                 lost.append(row)
         self._seen = seen
         return lost
@@ -60,8 +64,14 @@ def make_holder() -> str:
     return f"{_host()}:{os.getpid()}:{new_id()}"
 
 
+@cache
 def _host() -> str:
-    return socket.gethostname()[:_MAX_HOST]
+    """This machine, and on Linux the space of process numbers: two containers on one machine may share its name."""
+    try:
+        space = os.readlink("/proc/self/ns/pid").strip("pid:[]")
+    except OSError:
+        space = ""
+    return f"{socket.gethostname()[:_MAX_HOST]}/{space}"
 
 
 def _is_gone(holder: str) -> bool:

@@ -26,20 +26,17 @@ _CLOCK_TOLERANCE = 60.0  # seconds; a time further ahead was written before the 
 _LONGEST_WAIT = 86_400.0  # seconds that a job waits for its next try, or for its circuit breaker
 
 
-def requeue_expired(store: Store, kinds: Mapping[str, JobKind], watch: LeaseWatch, *, seconds: float) -> int:
-    """Requeue jobs whose lease has expired and whose holder is gone; those without a try left have failed.
+def requeue_lost(store: Store, kinds: Mapping[str, JobKind], watch: LeaseWatch, *, seconds: float) -> int:
+    """Requeue running jobs whose holder is gone; those without a try left have failed.
 
     Return how many there were.
     """
     with store.all_projects(jobs) as all_jobs:
         now = all_jobs.current_time()
-        expired = or_(jobs.c.leased_until <= now, jobs.c.leased_until.is_(None))
         known = jobs.c.kind.in_(list(kinds))
-        rows = all_jobs.rows(
-            jobs.c.state == JobState.RUNNING.value, known, expired, limit=_BATCH, only=COLUMNS_WITHOUT_WORK
-        )
+        rows = all_jobs.rows(jobs.c.state == JobState.RUNNING.value, known, limit=_BATCH, only=COLUMNS_WITHOUT_WORK)
     count = 0
-    for row in watch.find_lost(rows):
+    for row in watch.find_lost(rows, now):
         try:
             with store.write(project=row.project_id) as tx:
                 leases.return_job(

@@ -225,7 +225,7 @@ class Worker:
                 self._maintain()
                 next_maintenance = time.monotonic() + MAINTENANCE_SECONDS
             if time.monotonic() >= next_requeue:
-                _log_errors(self._requeue_expired)
+                _log_errors(self._requeue_lost)
                 next_requeue = time.monotonic() + self._lease_seconds / 3
             with self._condition:
                 self._wait(seen, tick)
@@ -267,13 +267,13 @@ class Worker:
             if run.lease.holder in cancelled:
                 run.token.cancel(Code.JOB_CANCELLED)
 
-    def _requeue_expired(self) -> None:
-        maintenance.requeue_expired(self._store, self._kinds, self._watch, seconds=self._lease_seconds)
+    def _requeue_lost(self) -> None:
+        maintenance.requeue_lost(self._store, self._kinds, self._watch, seconds=self._lease_seconds)
 
     def _maintain(self) -> None:
         """One round of maintenance."""
         _log_errors(lambda: maintenance.fix_future_times(self._store, seconds=self._lease_seconds))
-        _log_errors(self._requeue_expired)
+        _log_errors(self._requeue_lost)
         _log_errors(lambda: maintenance.release_within_budget(self._store))
         _log_errors(lambda: maintenance.prune_finished(self._store))
 

@@ -9,19 +9,26 @@ import msgspec
 from litestar import Litestar, MediaType, Request, Response, delete, get, post
 from litestar.types import ControllerRouterHandler
 
+from fabula.access.edits import SESSION_DAYS
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.core.version import __version__
+from fabula.server.accounts import Accounts
+from fabula.server.address import LINK_PATH
 from fabula.server.api_page import STYLE, make_page
 from fabula.server.completions import make_completion_handlers
 from fabula.server.events import EventHub, make_event_handler
 from fabula.server.handlers import API, RouteTable
+from fabula.server.limits import read_rates
+from fabula.server.metrics import METRICS_PATH, ServerMetrics, is_open
 from fabula.server.openapi import make_document
+from fabula.server.page import make_page_handlers
 from fabula.server.problems import choose_language, describe_exception, encode_problem
 from fabula.server.programs import ProgramServer
+from fabula.server.proxies import read_proxy_settings
 from fabula.server.routes import ROUTES, Route
-from fabula.server.security import COOKIE, LINK_PATH, SESSION_PATH, ASGIApp, SecurityMiddleware, read_session
-from fabula.server.tokens import SESSION_SECONDS, Authenticator
+from fabula.server.security import COOKIE, PAGE_PATH, SESSION_PATH, ASGIApp, SecurityMiddleware, read_session
+from fabula.server.streams import StreamHub
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.schemas.people import SignInRequest
 from fabula.workspace.schemas.schema import decode
@@ -32,25 +39,26 @@ MAX_BODY = 10_000_000  # bytes of a request that is no upload
 
 def make_app(
     workspace: Workspace,
-    authenticator: Authenticator,
+    accounts: Accounts,
     *,
     hosts: Iterable[str] = (),
     routes: Iterable[Route] = ROUTES,
     handlers: Sequence[ControllerRouterHandler] = (),
     model: ChatModel = None,
     events: EventHub | None = None,
+    streams: StreamHub | None = None,
 ) -> ASGIApp:
     """Make the ASGI application for an open workspace.
 
     `handlers` are served beside the routes, behind the same checks of caller, host and origin. `model` answers in place
-    of what the settings say. Whoever ends the server before its streams have ended closes `events` first.
+    of what the settings say. Whoever ends the server before its streams have ended closes `events` and `streams` first.
     """
-    table = RouteTable(workspace, routes, model=model)
+    table = RouteTable(workspace, routes, model=model, streams=streams)
 
     @get(API, media_type=MediaType.HTML)
     async def show_api() -> str:
         """Show all routes to people."""
-        return make_page(table.routes)
+        return await workspace.call(make_page, table.routes)
 
     @get(f"{API}/style.css", media_type="text/css")
     async def show_style() -> str:
@@ -76,51 +84,79 @@ def make_app(
     @get(LINK_PATH + "{code:str}")
     async def open_link(request: Request[Any, Any, Any]) -> Response[None]:
         """Begin a session with a link that works once."""
-        session = authenticator.begin_session(request.path_params["code"])
+        session = await workspace.call(accounts.begin_session, request.path_params["code"])
         if session is None:
             raise FabulaError(
                 Code.ACCESS_LINK_INVALID,
                 message("This link was used already or is too old. Start `fabula serve` again for a new one."),
             )
-        return _with_cookie(Response(None, status_code=303, headers={"location": API}), session)
+        answer: Response[None] = Response(None, status_code=303, headers={"location": PAGE_PATH})
+        return _with_cookie(request, answer, session)
 
     @post(SESSION_PATH, status_code=204)
     async def sign_in(request: Request[Any, Any, Any]) -> Response[None]:
         """Begin a session with the name of an account and its password."""
         asked = decode(await request.body(), SignInRequest, what=message("request"))
-        session = await workspace.call(authenticator.sign_in, asked.account, asked.password)
+        session = await workspace.call(accounts.sign_in, asked.account, asked.password)
         if session is None:
             raise FabulaError(
                 Code.ACCESS_REQUIRED, message("There is no account with this name and this password. Try again.")
             )
-        return _with_cookie(Response(None), session)
+        return _with_cookie(request, Response(None), session)
 
     @delete(SESSION_PATH, status_code=204)
     async def sign_out(request: Request[Any, Any, Any]) -> Response[None]:
         """End the session that the request comes with."""
-        await workspace.call(authenticator.sign_out, read_session(request.headers.get("cookie", "")))
+        await workspace.call(accounts.sign_out, read_session(request.headers.get("cookie", "")))
         answer: Response[None] = Response(None)
         answer.delete_cookie(COOKIE, path="/")
         return answer
 
-    others = [show_api, show_style, show_document, show_health, show_readiness, open_link, sign_in, sign_out]
+    metrics = ServerMetrics(workspace, table.count_waiting)
+    others = [
+        metrics.make_handler(),
+        show_api,
+        show_style,
+        show_document,
+        show_health,
+        show_readiness,
+        open_link,
+        sign_in,
+        sign_out,
+    ]
     own = [*table.make_handlers(), *table.make_stream_handlers(), *make_completion_handlers(workspace)]
     events, programs = events or EventHub(workspace), ProgramServer(workspace)
     app = Litestar(
-        [*own, make_event_handler(workspace, events), programs.make_handler(), *others, *handlers],
+        [
+            *own,
+            make_event_handler(workspace, events),
+            programs.make_handler(),
+            *others,
+            *make_page_handlers(),
+            *handlers,
+        ],
         exception_handlers={Exception: _answer_exception},
         logging_config=None,
         openapi_config=None,
         request_max_body_size=MAX_BODY,
         debug=False,
-        lifespan=[programs.run],
+        lifespan=[programs.run, metrics.watch],
         on_shutdown=[table.streams.close, events.close],
     )
-    return SecurityMiddleware(app, authenticator, hosts=hosts)
+    return SecurityMiddleware(
+        app,
+        accounts,
+        hosts=hosts,
+        rates=read_rates(),
+        proxy=read_proxy_settings(),
+        open_paths=(METRICS_PATH,) if is_open() else (),
+        on_answer=metrics.count_request,
+    )
 
 
-def _with_cookie(answer: Response[None], session: str) -> Response[None]:
-    answer.set_cookie(COOKIE, session, max_age=SESSION_SECONDS, httponly=True, samesite="strict", path="/")
+def _with_cookie(request: Request[Any, Any, Any], answer: Response[None], session: str) -> Response[None]:
+    age, is_secure = SESSION_DAYS * 86_400, request.scope["scheme"] == "https"
+    answer.set_cookie(COOKIE, session, max_age=age, httponly=True, samesite="strict", path="/", secure=is_secure)
     return answer
 
 

@@ -1,14 +1,17 @@
 """Makes handlers of routes: read the request, check the right, call one verb, encode its answer (ppl-2).
 
-Reading, calling and encoding happen in a thread of the workspace, so that nothing of it holds the event loop. A verb
+Reading, calling and encoding happen in a thread of the workspace, so that nothing of it holds the event loop; a warm
+assembly is so short that it happens on the loop (`warm_requests.py`). A verb
 that is a coroutine is awaited on the loop, since it does its own work in threads.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from typing import Any
 from urllib.parse import quote
 
@@ -18,6 +21,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response import Stream
 from msgspec.structs import replace
 
+from fabula.context.admission import AdmissionQueue
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id
 from fabula.core.messages import ENGLISH, message
@@ -40,6 +44,7 @@ from fabula.server.requests import (
 from fabula.server.routes.route import PROJECT, PROJECT_FIELD, Call, Route
 from fabula.server.security import get_access
 from fabula.server.streams import StreamHub, read_last_event
+from fabula.server.warm_requests import WarmRequests
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.workspace import Workspace
 
@@ -50,12 +55,22 @@ STREAM_PATH = API + "/projects/{project:str}/streams/{stream:str}"
 class RouteTable:
     """The routes of a server by method and path, with the workspace that they work on."""
 
-    def __init__(self, workspace: Workspace, routes: Iterable[Route], *, model: ChatModel = None) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        routes: Iterable[Route],
+        *,
+        model: ChatModel = None,
+        streams: StreamHub | None = None,
+    ) -> None:
         self.workspace = workspace
         self.model = model
         self.routes = tuple(routes)
-        self.streams = StreamHub(workspace)
-        self._readers = {one.path: one for one in self.routes if one.method == "GET"}
+        self.streams = streams or StreamHub(workspace)
+        limits = workspace.engine.limits
+        self._assemblies = AdmissionQueue(limits.at_once, limits.waiting)  # which wait without a thread
+        self._warm = WarmRequests(workspace)
+        self._readers = {one.path: one for one in self.routes if one.has_version}
 
     def make_handlers(self) -> list[HTTPRouteHandler]:
         """Make a handler of Litestar for every route."""
@@ -147,11 +162,52 @@ class RouteTable:
         self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
     ) -> Reply:
         call_in_thread = self.workspace.call
+        if route.queue_key is not None and "if-match" not in headers:
+            return await self._answer_bounded(route, request, body, headers)
         if not inspect.iscoroutinefunction(inspect.unwrap(route.function)):
             return await call_in_thread(self._run, route, request, body, headers)
         call, _ = await call_in_thread(self._read, route, request, body, headers)
         value = await call_verb(route, call)
         return await call_in_thread(make_reply, route, value, call)
+
+    def count_waiting(self) -> int:
+        """The number of requests that wait for their turn."""
+        return self._assemblies.count_waiting()
+
+    async def _answer_bounded(
+        self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
+    ) -> Reply:
+        """Answer a request that is bounded by a key: on the event loop where it is warm, else in a thread."""
+        call, user = None, get_access(request.scope).user
+        if self._warm.may_be_warm(request.path_params.get(PROJECT), user, body):
+            call, _ = self._read(route, request, body, headers)
+        if call is not None and self._warm.is_warm(call):
+            started = self._start(route, call)
+        else:
+            started = await self.workspace.call(
+                lambda: self._start(route, call or self._read(route, request, body, headers)[0])
+            )
+        return started if isinstance(started, Reply) else await self._answer_in_turn(route, *started)
+
+    def _start(self, route: Route, call: Call) -> Reply | tuple[Call, str, Future[None]]:
+        """Answer a request that is bounded by a key; where no place is free, return the place that it waits for."""
+        assert route.queue_key is not None
+        key = route.queue_key(call)
+        place = self._assemblies.enter(key)
+        if not place.done():
+            return call, key, place
+        try:
+            return self._warm.make(call, lambda: make_reply(route, call_verb(route, call), call))
+        finally:
+            self._assemblies.leave(key, place)
+
+    async def _answer_in_turn(self, route: Route, call: Call, key: str, place: Future[None]) -> Reply:
+        """Answer when a place is free. Waiting holds no thread, so that other documents are not kept waiting."""
+        try:
+            await asyncio.wrap_future(place)
+            return await self.workspace.call(lambda: make_reply(route, call_verb(route, call), call))
+        finally:
+            self._assemblies.leave(key, place)
 
     async def _answer_once(
         self, key: str, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
@@ -164,8 +220,8 @@ class RouteTable:
             )
         call_in_thread, log = self.workspace.call, self.workspace.responses
         user = get_access(request.scope).user
-        asked = b"\0".join((route.name.encode(), str(request.url.path).encode(), body))
-        kept = await call_in_thread(log.claim, user, key, hashlib.sha256(asked).hexdigest())
+        asked = (route.name.encode(), str(request.url.path).encode(), body)
+        kept = await call_in_thread(lambda: log.claim(user, key, hash_request(asked)))
         if kept is not None:
             return Reply(kept.status, kept.body.encode(), {**kept.headers, "idempotency-replayed": "true"})
         try:
@@ -173,8 +229,9 @@ class RouteTable:
         except Exception:
             await call_in_thread(log.release, user, key)
             raise
-        done = KeptResponse(reply.status, reply.headers, reply.body.decode())
-        await call_in_thread(log.keep, user, key, done)
+        await call_in_thread(
+            lambda: log.keep(user, key, KeptResponse(reply.status, reply.headers, reply.body.decode()))
+        )
         return reply
 
     def _read(
@@ -238,3 +295,8 @@ class RouteTable:
 
         with self.workspace.require_before_change(check):
             return make_reply(route, call_verb(route, call), call)
+
+
+def hash_request(parts: Iterable[bytes]) -> str:
+    """Hash what makes a request the same as another one."""
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()

@@ -55,7 +55,13 @@ _CODES_BY_STATUS = {
         Code.LLM_ADDRESS_REFUSED,
     ),
     401: (Code.ACCESS_REQUIRED, Code.ACCESS_LINK_INVALID),
-    403: (Code.INSPECT_FORBIDDEN, Code.NOT_ALLOWED, Code.SCOPE_VIOLATION, Code.ACCESS_ORIGIN_REFUSED),
+    403: (
+        Code.INSPECT_FORBIDDEN,
+        Code.NOT_ALLOWED,
+        Code.SCOPE_VIOLATION,
+        Code.ACCESS_ORIGIN_REFUSED,
+        Code.ACCESS_PROXY_REFUSED,
+    ),
     404: (
         Code.ASSEMBLY_UNKNOWN,
         Code.DOCUMENT_UNKNOWN,
@@ -67,6 +73,7 @@ _CODES_BY_STATUS = {
         Code.HTTP_NOT_FOUND,
     ),
     405: (Code.HTTP_METHOD_UNKNOWN,),
+    408: (Code.HTTP_TOO_SLOW,),
     409: (
         Code.DOCUMENT_STALE,
         Code.BUDGET_CONFLICT,
@@ -85,7 +92,7 @@ _CODES_BY_STATUS = {
     ),
     412: (Code.HTTP_VERSION_CONFLICT,),
     413: (Code.INPUT_TOO_LARGE, Code.IMPORT_TOO_LARGE, Code.HTTP_BODY_TOO_LARGE),
-    415: (Code.HTTP_CONTENT_TYPE,),
+    415: (Code.HTTP_CONTENT_TYPE, Code.HTTP_CONTENT_ENCODING),
     421: (Code.ACCESS_HOST_REFUSED,),
     422: (
         Code.RULES_TOO_LARGE,
@@ -99,7 +106,8 @@ _CODES_BY_STATUS = {
         Code.MCP_NOT_INSTALLED,
         Code.LLM_TOO_LONG,
     ),
-    429: (Code.BACKPRESSURE, Code.ACCESS_TOO_MANY_TRIES),
+    429: (Code.BACKPRESSURE, Code.ACCESS_TOO_MANY_TRIES, Code.HTTP_TOO_MANY_REQUESTS),
+    431: (Code.HTTP_HEADERS_TOO_LARGE,),
     500: (
         Code.JOB_ABANDONED,
         Code.JOB_FAILED,
@@ -145,6 +153,7 @@ class Problem(Struct, rename="camel", omit_defaults=True):
     detail: str
     code: str
     current: int | str | UnsetType = UNSET
+    retry_seconds: int | UnsetType = UNSET  # that a client waits before it asks again
     reference: str | UnsetType = UNSET
 
 
@@ -165,7 +174,7 @@ def choose_language(accept: str) -> str:
 def describe_refusal(error: FabulaError, language: str = ENGLISH) -> Problem:
     """Describe a refusal with its code, its sentence and, where a version was expected, the present one."""
     status = STATUSES.get(error.code, 500)
-    current = error.details.get("current")
+    current, seconds = error.details.get("current"), error.details.get("retry_seconds")
     return Problem(
         type=f"urn:fabula:error:{error.code.value}",
         title=error.code.value.replace("_", " ").capitalize(),
@@ -173,6 +182,7 @@ def describe_refusal(error: FabulaError, language: str = ENGLISH) -> Problem:
         detail=str(show(error.message, language)),
         code=error.code.value,
         current=current if isinstance(current, int | str) else UNSET,
+        retry_seconds=seconds if isinstance(seconds, int) else RETRY_SECONDS if status in (429, 503) else UNSET,
     )
 
 
@@ -199,8 +209,8 @@ def describe_exception(error: Exception, language: str = ENGLISH) -> Problem:
 def encode_problem(problem: Problem) -> tuple[int, dict[str, str], bytes]:
     """Return the status, the headers and the body of a problem."""
     headers = {"content-type": MEDIA_TYPE}
-    if problem.status in (429, 503):
-        headers["retry-after"] = str(RETRY_SECONDS)
+    if isinstance(problem.retry_seconds, int):
+        headers["retry-after"] = str(problem.retry_seconds)
     if problem.status == 401:
         headers["www-authenticate"] = "Bearer"
     if problem.status == 412 and isinstance(problem.current, str):

@@ -8,30 +8,43 @@ themselves. A token in the address is never read.
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
 
+from fabula.access import hash_secret
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.server.access import Access
-from fabula.server.problems import choose_language, describe_refusal, encode_problem
-from fabula.server.tokens import Authenticator
+from fabula.server.accounts import Accounts
+from fabula.server.address import LINK_PATH, LOOPBACK
+from fabula.server.limits import RateSettings, RequestRates, TokenBuckets
+from fabula.server.problems import choose_language, describe_exception, describe_refusal, encode_problem
+from fabula.server.proxies import ProxySettings
+
+log = logging.getLogger("fabula.security")
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+FindAccess = Callable[[], Access | None]
 ASGIApp = Callable[[Any, Any, Any], Awaitable[None]]
 
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 COOKIE = "fabula_session"
-OPEN_PATHS = ("/healthz", "/readyz")  # and the links that begin a session
-LINK_PATH = "/open/"
+PAGE_PATH, ASSETS_PATH = "/", "/assets/"  # of the page, which holds nothing of a story
+OPEN_PATHS = ("/healthz", "/readyz", PAGE_PATH)  # and the files of the page, and the links that begin a session
 SESSION_PATH = "/api/session"  # signing in needs no caller yet
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
 SECURITY_HEADERS = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "content-security-policy": CONTENT_POLICY,
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
@@ -39,46 +52,81 @@ SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
+_LOGGED_STATUSES = (401, 403, 421, 429)
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-_HEADERS = [(name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
+_DEFAULTS = {**SECURITY_HEADERS, "cache-control": "no-store"}  # unless an answer has its own
+_HEADERS = [(name.encode(), value.encode()) for name, value in _DEFAULTS.items()]
 
 
 class SecurityMiddleware:
     """Checks who sends a request and from where, and adds security headers to every answer."""
 
-    def __init__(self, app: ASGIApp, authenticator: Authenticator, *, hosts: Iterable[str] = ()) -> None:
-        """`hosts` are names of this server beside those of the loopback."""
-        self.app = app
-        self._authenticator = authenticator
-        self._hosts = LOOPBACK | {host.lower() for host in hosts}
+    def __init__(
+        self,
+        app: ASGIApp,
+        accounts: Accounts,
+        *,
+        hosts: Iterable[str] = (),
+        rates: RateSettings | None = None,
+        proxy: ProxySettings | None = None,
+        open_paths: Iterable[str] = (),
+        on_answer: Callable[[Scope, int, float], None] = lambda *_: None,
+    ) -> None:
+        """`hosts` are names of this server beside those of the loopback, `open_paths` need no caller.
 
-    async def __call__(self, scope: Scope, receive: object, send: Send) -> None:
+        `proxy` says which proxies are trusted, and `on_answer` is told the status of each answer and how many seconds
+        it took.
+        """
+        self.app = app
+        self._accounts = accounts
+        self._open_paths, self._on_answer = frozenset((*OPEN_PATHS, *open_paths)), on_answer
+        self._proxy = proxy or ProxySettings()
+        self._hosts = LOOPBACK | {host.lower() for host in (*hosts, *self._proxy.hosts)}
+        self._rates = RequestRates(rates or RateSettings())
+        self._log_lines = TokenBuckets(1.0, 20.0)
+        self._loading: dict[str, asyncio.Task[Access | None]] = {}  # by secret, of callers that the store is asked for
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass with its caller in the scope, or answer with a problem."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
 
+        start = time.perf_counter()
+        headers = _read_headers(scope)
+        sender = scope["client"][0] if scope.get("client") else ""
+        is_proxy = self._proxy.is_trusted(sender)
+        address = self._proxy.find_client(sender, headers.get("x-forwarded-for", "")) if is_proxy else sender
+        if is_proxy and headers.get("x-forwarded-proto", "").lower() == "https":
+            scope["scheme"] = "https"  # so that cookies are sent over TLS alone
+
         async def send_with_headers(sent: MutableMapping[str, Any]) -> None:
             if sent["type"] == "http.response.start":
                 names = {name.lower() for name, _ in sent["headers"]}
-                more = [(b"cache-control", b"no-store")] if b"cache-control" not in names else []
-                sent["headers"] = [*sent["headers"], *_HEADERS, *more]
+                sent["headers"] = [*sent["headers"], *(one for one in _HEADERS if one[0] not in names)]
+                self._on_answer(scope, sent["status"], time.perf_counter() - start)
+                if sent["status"] in _LOGGED_STATUSES:
+                    self._log_refusal(scope, address, sent["status"])
             await send(sent)
 
-        headers = _read_headers(scope)
         try:
             if scope["type"] != "http":
                 raise FabulaError(Code.HTTP_NOT_FOUND, message("There is nothing at this address."))
-            check = partial(self._check, scope["method"], scope["path"], headers)
-            set_access(scope, check(), check)
+            self._rates.count_request(address)
+            set_access(scope, *await self._check(scope["method"], scope["path"], headers, address, is_proxy))
         except FabulaError as error:
             problem = describe_refusal(error, choose_language(headers.get("accept-language", "")))
             await _send_problem(send_with_headers, encode_problem(problem))
             return
-        await self.app(scope, receive, send_with_headers)
+        try:
+            await self.app(scope, _make_receive(receive), send_with_headers)
+        except Exception as error:  # in the middle of an answer, which then ends: uvicorn would log the text
+            describe_exception(error)
 
-    def _check(self, method: str, path: str, headers: dict[str, str]) -> Access | None:
-        """Return the caller; None where the path is open to everybody."""
+    async def _check(
+        self, method: str, path: str, headers: dict[str, str], address: str, is_proxy: bool
+    ) -> tuple[Access | None, FindAccess]:
+        """Return the caller, and what finds it again; None where the path is open to everybody."""
         host = headers.get("host", "")
         if _read_name(host) not in self._hosts:
             raise FabulaError(
@@ -88,28 +136,74 @@ class SecurityMiddleware:
         origin = headers.get("origin")
         if origin is not None and origin.lower().partition("://")[2] != host.lower():
             raise _refuse_origin()
-        if path in OPEN_PATHS or path.startswith(LINK_PATH) or (method == "POST" and path == SESSION_PATH):
-            return None
+        if headers.get("content-encoding", "identity").lower() != "identity":
+            raise FabulaError(
+                Code.HTTP_CONTENT_ENCODING,
+                message("The body must not be compressed: leave out `Content-Encoding`. Nothing was changed."),
+            )
+        is_open = path in self._open_paths or path.startswith((LINK_PATH, ASSETS_PATH))
+        if is_open or (method == "POST" and path == SESSION_PATH):
+            return None, lambda: None
+        named = headers.get(self._proxy.header) if self._proxy.header else None
+        if named is not None and not is_proxy:
+            raise FabulaError(
+                Code.ACCESS_PROXY_REFUSED,
+                message("Only a trusted proxy may say who somebody is. Nothing was changed."),
+            )
         scheme, _, token = headers.get("authorization", "").partition(" ")
+        caller, accounts = token.strip(), self._accounts
         if scheme.lower() == "bearer":
-            access = self._authenticator.find_access(token.strip())
+            access = await self._find_access(caller, accounts.recall, accounts.load, address)
+            find_again = partial(accounts.find_access, caller)
         else:
-            access = self._authenticator.find_access(read_session(headers.get("cookie", "")))
-            if access is not None and method not in _SAFE_METHODS and origin is None:
+            if named is not None:
+                caller = named.strip().lower()
+                access = await self._find_access(caller, accounts.recall_named, accounts.load_named)
+                find_again = partial(accounts.find_named, caller)
+            else:
+                caller = read_session(headers.get("cookie", ""))
+                access = await self._find_access(caller, accounts.recall, accounts.load, address)
+                find_again = partial(accounts.find_access, caller)
+            if access is not None and method not in _SAFE_METHODS and origin is None:  # sent by a browser by itself
                 raise _refuse_origin()
         if access is None:
-            raise FabulaError(
-                Code.ACCESS_REQUIRED,
-                message(
-                    "This needs a token. Send it as `Authorization: Bearer TOKEN`, or open the link of the server."
-                ),
-            )
-        return access
+            raise _refuse_caller()
+        self._rates.count_caller(hash_secret(caller), address)
+        return access, find_again
+
+    async def _find_access(
+        self,
+        caller: str,
+        recall: Callable[[str], tuple[bool, Access | None]],
+        load: Callable[[str], Access | None],
+        address: str | None = None,
+    ) -> Access | None:
+        """Find a caller; the store is asked beside the event loop, and once for one caller.
+
+        Tries from an address with what is not known to be valid are counted.
+        """
+        is_known, access = recall(caller)
+        if access is None and caller and address is not None:
+            self._rates.count_try(address)
+        if is_known:
+            return access
+        task = self._loading.get(caller)
+        if task is None:
+            task = self._loading[caller] = asyncio.create_task(asyncio.to_thread(load, caller))
+            task.add_done_callback(lambda _: self._loading.pop(caller, None))
+        return await asyncio.shield(task)
+
+    def _log_refusal(self, scope: Scope, address: str, status: int) -> None:
+        """Note who was refused, a bounded number of times for each address; addresses of routes may hold titles."""
+        if not self._log_lines.take(address):
+            access = scope.get("state", {}).get("fabula_access")
+            user = access.user if isinstance(access, Access) else "-"
+            log.warning("refused: status=%d user=%s address=%s method=%s", status, user, address, scope.get("method"))
 
 
-def set_access(scope: Scope, access: Access | None, check: Callable[[], Access | None] | None = None) -> None:
+def set_access(scope: Scope, access: Access | None, find_again: FindAccess) -> None:
     """Put the caller of a request into its scope, and what finds it again."""
-    scope.setdefault("state", {}).update(fabula_access=access, fabula_check=check)
+    scope.setdefault("state", {}).update(fabula_access=access, fabula_find_again=find_again)
 
 
 def get_access(scope: Mapping[str, Any]) -> Access:
@@ -122,10 +216,18 @@ def get_access(scope: Mapping[str, Any]) -> Access:
 
 def find_access_again(scope: Mapping[str, Any]) -> Access:
     """Return the caller of a request that lasts, as it may do now; refused where its key or session has ended."""
-    check: Callable[[], Access | None] = scope["state"]["fabula_check"]
-    access = check()
-    assert access is not None
+    find_again: FindAccess = scope["state"]["fabula_find_again"]
+    access = find_again()
+    if access is None:
+        raise _refuse_caller()
     return access
+
+
+def _refuse_caller() -> FabulaError:
+    return FabulaError(
+        Code.ACCESS_REQUIRED,
+        message("This needs a token. Send it as `Authorization: Bearer TOKEN`, or open the link of the server."),
+    )
 
 
 def _refuse_origin() -> FabulaError:
@@ -158,6 +260,23 @@ def read_session(cookie: str) -> str:
     except CookieError:
         return ""
     return found.value if found is not None else ""
+
+
+def _make_receive(receive: Receive) -> Receive:
+    """Return what reads a request, and refuses one whose body ends too soon."""
+    is_complete = False
+
+    async def receive_whole() -> MutableMapping[str, Any]:
+        nonlocal is_complete
+        event = await receive()
+        if event["type"] == "http.request":
+            is_complete = not event.get("more_body", False)
+        elif not is_complete:
+            is_complete = True
+            raise FabulaError(Code.REQUEST_INVALID, message("The request ended too soon. Nothing was changed."))
+        return event
+
+    return receive_whole
 
 
 async def _send_problem(send: Send, answer: tuple[int, dict[str, str], bytes]) -> None:

@@ -1,38 +1,31 @@
-"""Runs the server in this process until it is told to stop: uvicorn on one socket, and the job worker (ppl-2)."""
+"""Runs the server until it is told to stop: uvicorn on one socket, and the job worker, in this process (ppl-2).
+
+`supervisor.py` runs several processes on one socket.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import uvicorn
-from msgspec import Struct
+from litestar.types import ControllerRouterHandler
 
-from fabula.access.passwords import make_secret
-from fabula.core.errors import Code, FabulaError
-from fabula.core.file_errors import describe_os_error
-from fabula.core.messages import message
 from fabula.server.access import OWNER_ACCESS
 from fabula.server.accounts import Accounts
+from fabula.server.address import ServerAddress, make_address, open_socket
 from fabula.server.app import make_app
+from fabula.server.connections import BoundedProtocol
 from fabula.server.events import EventHub
-from fabula.server.security import LINK_PATH, LOOPBACK
-from fabula.server.tokens import LocalTokens
+from fabula.server.streams import StreamHub
 from fabula.workspace.workspace import Workspace
 
+STREAM_SECONDS = 5.0  # that streams have to end when the server stops
 SHUTDOWN_SECONDS = 10  # that requests and streams have to end
 KEEP_ALIVE_SECONDS = 20
-
-
-class ServerAddress(Struct, frozen=True):
-    """Where a server answers: its address, a link that signs one browser in, and the token for programs."""
-
-    url: str
-    link: str
-    token: str
-    is_local: bool
 
 
 def serve(
@@ -47,60 +40,67 @@ def serve(
 
     `on_ready` is called when the socket is open: requests that come from then on are answered.
     """
-    with _open_socket(host, port) as opened:
-        token, number = make_secret(), opened.getsockname()[1]
-        tokens = LocalTokens({token: OWNER_ACCESS})
-        events = EventHub(workspace)
+    with open_socket(host, port) as opened:
+        address = make_address(workspace.store, host, opened)
+        server = ProcessServer(workspace, host=host, token=address.token)
+        if worker:
+            workspace.start_worker()
+        on_ready(address)
+        server.run(sockets=[opened])
+
+
+class ProcessServer(uvicorn.Server):
+    """The server of one process, which ends without raising the signal again, so that its caller can close the store.
+
+    `token` is the owner's; `handlers` are served beside the routes.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        host: str,
+        token: str,
+        on_started: Callable[[], None] = lambda: None,
+        handlers: Sequence[ControllerRouterHandler] = (),
+    ) -> None:
+        self._events, self._streams = EventHub(workspace), StreamHub(workspace)
+        accounts = Accounts(workspace.store, {token: OWNER_ACCESS})
         config = uvicorn.Config(
-            make_app(workspace, Accounts(workspace.store, tokens), hosts=[host], events=events),
+            make_app(workspace, accounts, hosts=[host], handlers=handlers, events=self._events, streams=self._streams),
             log_config=None,
+            http=BoundedProtocol,
+            ws="none",
             access_log=False,  # addresses hold titles of the story
             proxy_headers=False,
             server_header=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
-        url = f"http://{f'[{host}]' if ':' in host else host}:{number}"
-        if worker:
-            workspace.start_worker()
-        on_ready(ServerAddress(url, f"{url}{LINK_PATH}{tokens.make_code()}", token, host in LOOPBACK))
-        _Server(config, events).run(sockets=[opened])
-
-
-class _Server(uvicorn.Server):
-    """A server that ends without raising the signal again, so that its caller can close the store."""
-
-    def __init__(self, config: uvicorn.Config, events: EventHub) -> None:
         super().__init__(config)
-        self._events = events
+        self._on_started = on_started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer."""
+        await super().startup(sockets)
+        self._on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Tell windows that follow projects to come back later, then wait for all other requests."""
+        """Tell windows that follow projects to come back later, then wait for all other requests.
+
+        Streams have a part of that time to end; the others say that they were stopped.
+        """
         await self._events.close()
+        ending = asyncio.create_task(self._streams.close(STREAM_SECONDS))
         await super().shutdown(sockets)
+        await ending
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
+        """Stop by SIGINT or SIGTERM."""
         before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-
-def _open_socket(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=2048)
-    except (OSError, OverflowError) as error:
-        reason = describe_os_error(error) if isinstance(error, OSError) else str(error)
-        raise FabulaError(
-            Code.REQUEST_INVALID,
-            message(
-                "The server cannot listen at {host}, port {port} ({reason}). Choose another one with --port.",
-                host=host,
-                port=port,
-                reason=reason,
-            ),
-        ) from None

@@ -33,6 +33,7 @@ GROUPS = {
     "models": message("Models and money"),
     "judge": message("Judging answers"),
     "modes": message("Modes of conversations"),
+    "server": message("The server"),
 }
 
 # Rows of these names are kept among a project's settings by other parts of the program. Nobody sets them by hand.
@@ -308,6 +309,14 @@ _CONTEXT = (
         sentence=message("How many steps of relations bring further codex entries along; 0 brings none."),
     ),
     SettingDefinition(
+        name="search.passages",
+        group="context",
+        kind="bool",
+        default=True,
+        scopes=_BOTH,
+        sentence=message("Whether prompts hold passages of earlier chapters and conversations that search finds."),
+    ),
+    SettingDefinition(
         name="search.embedding",
         group="context",
         kind="choice",
@@ -566,8 +575,81 @@ _JUDGE = (
     ),
 )
 
+_SERVER = (
+    SettingDefinition(
+        name="server.openMetrics",
+        group="server",
+        kind="bool",
+        default=False,
+        scopes=_MACHINE,
+        variable="FABULA_OPEN_METRICS",
+        sentence=message("Whether /metrics needs no token, for a server that only Prometheus can reach."),
+    ),
+    SettingDefinition(
+        name="server.requestsPerSecond",
+        group="server",
+        kind="int",
+        default=100,
+        minimum=1,
+        maximum=1_000_000,
+        scopes=_MACHINE,
+        variable="FABULA_REQUESTS_PER_SECOND",
+        sentence=message(
+            "How many requests a second one caller may send, and ten times as many at once; the next is refused "
+            "(HTTP_TOO_MANY_REQUESTS). From this machine itself, a hundred times as many."
+        ),
+    ),
+    SettingDefinition(
+        name="server.addressRequestsPerSecond",
+        group="server",
+        kind="int",
+        default=200,
+        minimum=1,
+        maximum=1_000_000,
+        scopes=_MACHINE,
+        variable="FABULA_ADDRESS_REQUESTS_PER_SECOND",
+        sentence=message(
+            "How many requests a second may come from one address, and ten times as many at once; the next is refused "
+            "(HTTP_TOO_MANY_REQUESTS). From this machine itself, a hundred times as many."
+        ),
+    ),
+    SettingDefinition(
+        name="server.hosts",
+        group="server",
+        kind="text",
+        scopes=_MACHINE,
+        variable="FABULA_HOSTS",
+        sentence=message("Under which names the server is reached beside its own address, separated by commas."),
+        without_value=message("none"),
+    ),
+    SettingDefinition(
+        name="server.trustedProxies",
+        group="server",
+        kind="text",
+        scopes=_MACHINE,
+        variable="FABULA_TRUSTED_PROXIES",
+        sentence=message(
+            "Addresses and networks of reverse proxies that are believed what they say of a request, separated by "
+            "commas."
+        ),
+        without_value=message("none"),
+    ),
+    SettingDefinition(
+        name="server.proxyHeader",
+        group="server",
+        kind="text",
+        scopes=_MACHINE,
+        variable="FABULA_PROXY_HEADER",
+        sentence=message(
+            "The header by which a trusted proxy names the account of whoever signed in there; from anybody else it "
+            "is refused (ACCESS_PROXY_REFUSED)."
+        ),
+        without_value=message("no proxy signs anybody in"),
+    ),
+)
+
 SETTINGS: Mapping[str, SettingDefinition] = {
-    one.name: one for one in (*_HISTORY, *_CONTEXT, *_BUDGET, *_LIMIT_SETTINGS, *_MODELS, *_JUDGE, *_MODES)
+    one.name: one for one in (*_HISTORY, *_CONTEXT, *_BUDGET, *_LIMIT_SETTINGS, *_MODELS, *_JUDGE, *_MODES, *_SERVER)
 }
 _BY_ANY_NAME = {name.lower(): one for one in SETTINGS.values() for name in (one.name, *one.aliases)}
 

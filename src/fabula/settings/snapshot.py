@@ -29,6 +29,7 @@ def make_options(values: SettingValues, before: AssemblyOptions | None = None) -
         max_history_tokens=values.get_override("maxHistoryTokens"),
         max_injected_characters=values.get_override("History.MaxPromptChars"),
         injection=values["History.Injection"],
+        passages=values["search.passages"],
     )
     if options == AssemblyOptions():
         return None

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Insert, Select, Table, Update, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Dialect, Insert, Select, Table, Update, bindparam, delete, insert, select, update
 from sqlalchemy.sql import visitors
+from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ClauseElement, ColumnClause, TextClause, UnaryExpression
 from sqlalchemy.sql.selectable import SelectBase
 
@@ -61,10 +62,27 @@ class RowQuery:
     ) -> None:
         self.table = table
         self._query = select_rows(table, where, order, limit, only).where(_match_owner(table))
+        self._compiled: dict[str, SQLCompiler] = {}
 
     def prepare(self, owner_id: str, values: dict[str, Any]) -> tuple[Select[Any], dict[str, Any]]:
         """Return the query and its parameters for one owner."""
         return self._query, {**_check_plain(self.table, values), _OWNER: owner_id}
+
+    def compile(self, dialect: Dialect, owner_id: str, values: dict[str, Any]) -> tuple[str, Any]:
+        """Return the query and its parameters for one owner, as the driver of an engine takes them."""
+        compiled = self._compiled.get(dialect.name)
+        if compiled is None:
+            compiled = self._compiled[dialect.name] = self._query.compile(dialect=dialect)
+        parameters = compiled.construct_params({**_check_plain(self.table, values), _OWNER: owner_id})
+        if compiled.positiontup is None:
+            return compiled.string, parameters
+        return compiled.string, [parameters[name] for name in compiled.positiontup]
+
+
+class RowReader(Protocol):
+    """What runs prepared queries for the rows of one owner: a transaction, or each by itself."""
+
+    def query(self, prepared: RowQuery, **values: object) -> Sequence[Any]: ...
 
 
 @cache

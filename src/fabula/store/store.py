@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Engine, Row, Table, func, literal, select
 from sqlalchemy.exc import DBAPIError
 
 from fabula.core.errors import Code, FabulaError
+from fabula.core.ids import is_valid_id
 from fabula.core.messages import Sentence, message
 from fabula.store.all_projects import AllProjectsTransaction
 from fabula.store.backup import back_up_daily
@@ -25,16 +26,17 @@ from fabula.store.database_errors import is_connection_lost, translate_commit_er
 from fabula.store.hooks import Hooks
 from fabula.store.last_change import LastChangeFile
 from fabula.store.precondition import run_precondition
-from fabula.store.queries import BEGIN_SNAPSHOT
+from fabula.store.queries import BEGIN_SNAPSHOT, RowQuery
 from fabula.store.schema import OwnerKind
 from fabula.store.tables import changes, owner_versions, projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.store.undo import ChangeRecorder, record_step, stop_recording
 from fabula.store.upgrade import upgrade_store
-from fabula.store.versions import PostgresVersionReader, SqliteVersionReader, VersionReader
+from fabula.store.versions import PostgresVersionReader, SqliteVersionReader, StatementReader, VersionReader
 
 log = logging.getLogger("fabula.store")
 
+_PROJECT = RowQuery(projects, only=("project_id",))
 LOCAL_USER = "owner"  # the only user of a local store
 
 
@@ -67,7 +69,8 @@ class Store:
                 raise FabulaError(
                     Code.STORE_NOT_FOUND, message("There is no store at {file} yet. Nothing was changed.", file=file)
                 )
-            store = cls(make_sqlite_engine(file), SqliteVersionReader(file), folder=file.parent, file=file)
+            engine = make_sqlite_engine(file)
+            store = cls(engine, SqliteVersionReader(file, engine.dialect), folder=file.parent, file=file)
         if inspect_only:
             return store
         try:
@@ -112,6 +115,15 @@ class Store:
         self.require_open()
         owners = [f"project:{project}", f"user:{user}", *(f"project:{other}" for other in others)]
         return tuple(self._version_reader.read(owners))
+
+    def read_statements(self, *, project: str) -> StatementReader:
+        """Read rows of a project in a warm request, each query by itself: without the cost of a transaction."""
+        self.require_open()
+        return StatementReader(self._version_reader, project)
+
+    def has_project(self, project_id: str) -> bool:
+        """Whether a project has this id."""
+        return is_valid_id(project_id) and bool(self.read_statements(project=project_id).query(_PROJECT))
 
     def open_change_signal(self) -> ChangeSignal:
         """What waits until projects may have changed, here or in another process."""

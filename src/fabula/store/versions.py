@@ -1,8 +1,8 @@
-"""Version readers: the current versions of owners, read as fast as each engine allows.
+"""Version readers: the current versions of owners and a few rows, read as fast as each engine allows.
 
-This is the only query of a warm request, so it bypasses SQLAlchemy and uses the plain driver: on SQLite one
-connection per thread, which answers in microseconds; on PostgreSQL a few connections of its own and a prepared
-statement. Where the connection was lost in the meantime, the query is tried once more.
+These are the only queries of a warm request, so they bypass SQLAlchemy and use the plain driver: on SQLite one
+connection per thread, which answers in microseconds; on PostgreSQL a few connections of its own and prepared
+statements. Where the connection was lost in the meantime, the query is tried once more.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sqlalchemy import Engine
+from sqlalchemy import Dialect, Engine
 
 from fabula.store.connections import BUSY_SECONDS, SERVER_OPTIONS
 from fabula.store.database_errors import explain_error, store_unreachable, translate_errors
+from fabula.store.queries import RowQuery
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -27,7 +28,19 @@ class VersionReader(Protocol):
     """Reads the current versions of owners."""
 
     def read(self, owners: Sequence[str]) -> list[int]: ...
+    def fetch(self, prepared: RowQuery, owner_id: str, values: dict[str, Any]) -> list[tuple[Any, ...]]: ...
     def close(self) -> None: ...
+
+
+class StatementReader:
+    """Runs prepared queries for the rows of one project, each as a statement by itself, without a transaction."""
+
+    def __init__(self, reader: VersionReader, project_id: str) -> None:
+        self._reader, self._project_id = reader, project_id
+
+    def query(self, prepared: RowQuery, **values: object) -> list[tuple[Any, ...]]:
+        """The rows that a prepared query finds; it has no lists among its values."""
+        return self._reader.fetch(prepared, self._project_id, values)
 
 
 class _ThreadConnection:
@@ -44,22 +57,29 @@ class _ThreadConnection:
 class SqliteVersionReader:
     """Reads versions over one plain connection per thread: microseconds, where SQLAlchemy takes a hundred."""
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    def __init__(self, file: Path, dialect: Dialect) -> None:
+        self._file, self._dialect = file, dialect
         self._local = threading.local()
         self._open: weakref.WeakSet[_ThreadConnection] = weakref.WeakSet()
         self._lock = threading.Lock()
 
     def read(self, owners: Sequence[str]) -> list[int]:
         """The versions of these owners; 0 for an unknown one."""
-        connection = (getattr(self._local, "connection", None) or self._connect()).connection
         placeholders = ", ".join("?" * len(owners))
-        query = f"SELECT owner, version FROM heads WHERE owner IN ({placeholders})"
+        versions = dict(self._query(f"SELECT owner, version FROM heads WHERE owner IN ({placeholders})", owners))
+        return [versions.get(owner, 0) for owner in owners]
+
+    def fetch(self, prepared: RowQuery, owner_id: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
+        """The rows that a prepared query finds."""
+        sql, parameters = prepared.compile(self._dialect, owner_id, values)
+        return self._query(sql, parameters)
+
+    def _query(self, sql: str, parameters: Any) -> list[tuple[Any, ...]]:
+        connection = (getattr(self._local, "connection", None) or self._connect()).connection
         try:
-            versions = dict(connection.execute(query, owners).fetchall())
+            return connection.execute(sql, parameters).fetchall()
         except sqlite3.Error as error:
             raise explain_error(error) from error
-        return [versions.get(owner, 0) for owner in owners]
 
     def _connect(self) -> _ThreadConnection:
         with translate_errors():
@@ -85,30 +105,38 @@ class PostgresVersionReader:
     _MAX_IDLE = 8
 
     def __init__(self, engine: Engine) -> None:
+        self._dialect = engine.dialect
         self._arguments, self._options = engine.dialect.create_connect_args(engine.url)
         self._idle: list[Connection[Any]] = []
 
     def read(self, owners: Sequence[str]) -> list[int]:
         """The versions of these owners; 0 for an unknown one."""
+        versions = dict(self._query(self._QUERY, (list(owners),)))
+        return [versions.get(owner, 0) for owner in owners]
+
+    def fetch(self, prepared: RowQuery, owner_id: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
+        """The rows that a prepared query finds."""
+        sql, parameters = prepared.compile(self._dialect, owner_id, values)
+        return self._query(sql, parameters)
+
+    def _query(self, sql: str, parameters: Any) -> list[tuple[Any, ...]]:
         from psycopg import Error, OperationalError
 
         try:
             try:
-                versions = self._query(list(owners), reconnect=False)
+                return self._query_once(sql, parameters)
             except OperationalError:
-                versions = self._query(list(owners), reconnect=True)
+                self.close()
+                return self._query_once(sql, parameters)
         except OperationalError as error:
             raise store_unreachable() from error
         except Error as error:
             raise explain_error(error) from error
-        return [versions.get(owner, 0) for owner in owners]
 
-    def _query(self, owners: list[str], *, reconnect: bool) -> dict[str, int]:
-        if reconnect:
-            self.close()
+    def _query_once(self, sql: str, parameters: Any) -> list[tuple[Any, ...]]:
         connection = self._take_connection()
         try:
-            versions = dict(connection.execute(self._QUERY, (owners,), prepare=True).fetchall())
+            rows = connection.execute(sql.encode(), parameters, prepare=True).fetchall()
         except BaseException:
             connection.close()
             raise
@@ -116,15 +144,15 @@ class PostgresVersionReader:
             self._idle.append(connection)
         else:
             connection.close()
-        return versions
+        return rows
 
     def _take_connection(self) -> Connection[Any]:
         try:
             return self._idle.pop()
         except IndexError:
-            from psycopg import connect
+            from fabula.store.postgres import BoundedConnection
 
-            return connect(*self._arguments, **{**self._options, **SERVER_OPTIONS}, autocommit=True)
+            return BoundedConnection.connect(*self._arguments, **{**self._options, **SERVER_OPTIONS}, autocommit=True)
 
     def close(self) -> None:
         """Close the connections that are not in use."""

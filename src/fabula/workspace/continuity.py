@@ -162,12 +162,14 @@ class StoredContinuity:
         found = next((one.continuity for one in reversed(answered) if one.keys.place == keys.place), None)
         if found is None and answered:
             self.flush()  # one of them may be of an ancestor or of the family: the store knows which is nearest
-        if found is None or prefix_hash is None:
+        rows = self._store.read_statements(project=project_id)
+        if prefix_hash is None:
+            prefix_hash = edits.load_prefix(rows, keys.place, keys.skill)
+        if found is None and not keys.ancestors:
+            found = edits.load(rows, keys.place) or Continuity()
+        elif found is None:
             with self._store.read(project=project_id) as reading:
-                if prefix_hash is None:
-                    prefix_hash = edits.load_prefix(reading, keys.place, keys.skill)
-                if found is None:
-                    found = edits.load(reading, keys.place, *keys.ancestors) or Continuity()
+                found = edits.load(reading, keys.place, *keys.ancestors) or Continuity()
         if keys.knowers:
             found = share_selection(found, self._load_shared(project_id, keys, answered), keys.knowers)
         return replace(found, prefix_hash=prefix_hash)
@@ -193,7 +195,8 @@ class StoredContinuity:
                 self._thread = threading.Thread(target=self._run, name="fabula-continuity", daemon=True)
                 self._thread.start()
                 self._store.before_close(self.close)
-            self._changed.notify_all()
+            if len(self._queue) == 1:  # else the thread was woken already
+                self._changed.notify_all()
         return assembly_id
 
     def commit(self, project_id: str, assembly_id: str) -> None:
@@ -243,16 +246,14 @@ class StoredContinuity:
 
     def _write(self, project_id: str) -> None:
         try:
+            own = {key: one for key, one in self._writing.items() if one.project_id == project_id}
+            made = {key: (one.keys.place, one.keys.skill, one.continuity) for key, one in own.items()}
             with self._store.write(project=project_id) as tx:
-                for assembly_id, one in self._writing.items():
-                    if one.project_id != project_id:
-                        continue
+                edits.save_prefixes(tx, made.values())
+                for one in own.values():
                     if one.is_answered:
-                        edits.save_prefix(tx, one.keys.place, one.keys.skill, one.continuity.prefix_hash)
                         edits.commit(tx, one.keys.place, one.continuity)
-                    else:
-                        key, skill = one.keys.place, one.keys.skill
-                        edits.record_assembly(tx, key, skill, one.continuity, assembly_id=assembly_id)
+                edits.record_assemblies(tx, {key: made[key] for key, one in own.items() if not one.is_answered})
         except FabulaError as error:
             log.warning("continuity of project %s was not written: %s", project_id, error.code.value)
 

@@ -55,7 +55,7 @@ from fabula.workspace.requests import (
     list_path,
     read_perspective,
 )
-from fabula.workspace.schemas.context import read_request
+from fabula.workspace.schemas.context import AssembleRequest, read_request
 from fabula.workspace.search import SearchOptions, search_project
 from fabula.workspace.verbs import LazyVerbs, require_store
 from fabula.workspace.working_memory import load_working_memory
@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from fabula.workspace.jobs import JobVerbs
     from fabula.workspace.lorebooks import LorebookVerbs
     from fabula.workspace.memory import MemoryVerbs
+    from fabula.workspace.mentions import MentionVerbs
     from fabula.workspace.outline import OutlineVerbs
     from fabula.workspace.participant_texts import ParticipantTextVerbs
     from fabula.workspace.participants import ParticipantVerbs
@@ -163,6 +164,7 @@ class ProjectHandle:
     skills: LazyVerbs[SkillVerbs] = LazyVerbs("SkillVerbs")
     lorebooks: LazyVerbs[LorebookVerbs] = LazyVerbs("LorebookVerbs")
     memory: LazyVerbs[MemoryVerbs] = LazyVerbs("MemoryVerbs")
+    mentions: LazyVerbs[MentionVerbs] = LazyVerbs("MentionVerbs")
     participants: LazyVerbs[ParticipantVerbs] = LazyVerbs("ParticipantVerbs")
     participant_texts: LazyVerbs[ParticipantTextVerbs] = LazyVerbs("ParticipantTextVerbs")
     conversations: LazyVerbs[ConversationVerbs] = LazyVerbs("ConversationVerbs")
@@ -308,7 +310,7 @@ class ProjectHandle:
         cursor = read_cursor(place, document.text if document is not None else "")
         return replace(request, cursor=cursor, with_text=True)
 
-    def read_request(self, data: bytes, uploads: Mapping[str, str] | None = None) -> Request:
+    def read_request(self, data: bytes | AssembleRequest, uploads: Mapping[str, str] | None = None) -> Request:
         """Read a request from JSON, where cursors count UTF-16 units; the principal is this handle's.
 
         `uploads` has the files that were uploaded, by id: an attachment refers to one of them, never to a path.

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fabula.search.embeddings.choice import EmbeddingChoice
     from fabula.search.embeddings.semantic_search import SemanticSearch
     from fabula.store.save.loading import LoadResult
+    from fabula.workspace.activity import ActivitySums
     from fabula.workspace.change_feed import ChangeFollower
     from fabula.workspace.changes import OwnedChange, ReversedChange
     from fabula.workspace.chat import ChatEvent, ChatModel
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from fabula.workspace.jobs import ProjectJobs
     from fabula.workspace.people import PeopleVerbs
     from fabula.workspace.project import ProjectHandle
+    from fabula.workspace.read_only import SampleStory
     from fabula.workspace.responses import ResponseLog
     from fabula.workspace.schemas.chat import ChatAnswer, ChatRequest
     from fabula.workspace.schemas.projects import ProjectContents, ProjectInfo
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from fabula.workspace.settings import SettingVerbs
     from fabula.workspace.transfer import ImportReport, Progress, UpdateReport
     from fabula.workspace.views import ProjectViews
+    from fabula.workspace.writing_options import ModelChoice
 
 THREADS = 16  # verbs that run beside an event loop at once
 
@@ -171,7 +174,8 @@ class Workspace:
         from fabula.context.request import Principal
         from fabula.workspace.project import OWNER_PRINCIPAL, ProjectHandle
 
-        project_id, asking = projects.find_project(self.store, name).id, principal or OWNER_PRINCIPAL
+        project_id = name if self.store.has_project(name) else projects.find_project(self.store, name).id
+        asking = principal or OWNER_PRINCIPAL
         if not isinstance(asking, Principal):
             raise FabulaError(
                 Code.REQUEST_INVALID,
@@ -191,11 +195,11 @@ class Workspace:
         """List all projects, the one changed last first."""
         return projects.list_projects(self.store)
 
-    def create_project(self, title: str, *, language: str = "en", principal: Principal | None = None) -> ProjectHandle:
-        """Make an empty project and open it."""
-        from fabula.workspace.transfer import normalise_language
+    def create_project(self, title: str, *, language: str = "", principal: Principal | None = None) -> ProjectHandle:
+        """Make an empty project and open it; without a language it has that of its title."""
+        from fabula.workspace.transfer import find_title_language, normalise_language
 
-        chosen = normalise_language(language) or "en"
+        chosen = normalise_language(language) or find_title_language(title)
         label = message("new project: {title}", title=title)
         return self.project(projects.create(self.store, title, language=chosen, undo_label=label), principal)
 
@@ -204,6 +208,28 @@ class Workspace:
         from fabula.workspace.views import copy_view
 
         return self.project(copy_view(self.store, view, title=title), principal)
+
+    def list_samples(self) -> list[SampleStory]:
+        """List the sample stories that come with Fabula."""
+        from fabula.workspace.read_only import list_samples
+
+        return list_samples()
+
+    def copy_sample(self, sample: str, *, principal: Principal | None = None) -> ProjectHandle:
+        """Make a project of a sample story, and open it."""
+        from fabula.workspace.read_only import SAMPLE, read_view
+
+        return self.copy_project(read_view(f"{SAMPLE}{sample}"), principal=principal)
+
+    def choose_model(
+        self, project: str | None = None, *, provider: str | None = None, principal: Principal | None = None
+    ) -> ModelChoice:
+        """Choose who writes: the provider, else what the settings say, else what this machine has."""
+        from fabula.workspace.writing_options import choose_model
+
+        project_id = "" if project is None else projects.find_project(self.store, project).id
+        user = principal.user if principal is not None else LOCAL_USER
+        return choose_model(self.store, project_id, user=user, provider=provider)
 
     def describe_projects(self) -> list[ProjectInfo]:
         """List all projects with the number of their documents and characters."""
@@ -462,6 +488,26 @@ class Workspace:
 
         self._store.require_open()
         return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: verb(*args, **kwargs))
+
+    def sum_activity(self) -> ActivitySums:
+        """Sum up jobs, tokens and costs of all projects, for those who run a server."""
+        from fabula.workspace.activity import sum_activity
+
+        return sum_activity(self.store)
+
+    def find_warm_versions(self, project_id: str, *, user: str = LOCAL_USER) -> tuple[int, ...] | None:
+        """Return the versions of a project whose prompts wait for nothing; None for any other.
+
+        Its view and its search index are in memory, and it neither searches by meaning nor asks a database server.
+        """
+        from fabula.search.corpus import Corpus
+
+        found = self.views.find_current(project_id, user=user) if self.store.file is not None else None
+        if found is None:
+            return None
+        corpus = found[1].snapshot(Corpus)
+        is_indexed = corpus is None or corpus.built is not None
+        return found[0] if is_indexed and self._embedding.resolve(found[1]).search is None else None
 
     def require_before_change(self, check: Callable[[], None]) -> AbstractContextManager[None]:
         """Run a check under the lock of the first change inside the block; what it raises ends the change."""

@@ -15,7 +15,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.server.access import Access
 from fabula.server.routes.constraints import CONSTRAINT
-from fabula.server.routes.context import EXAMPLE, INSPECTION, PROMPT, assemble, inspect
+from fabula.server.routes.context import EXAMPLE, INSPECTION, PROMPT, assemble, inspect, name_queue
 from fabula.server.routes.route import PROJECT_FIELD, Answer, Call, Route, make_record
 from fabula.server.routes.settings import BUDGET
 from fabula.store.save import make_slug
@@ -93,6 +93,7 @@ ROUTES = (
         EXAMPLE,
         request=AssembleRequest,
         call=assemble,
+        queue_key=name_queue,
     ),
     _make_channel(
         "context:inspect",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import json, to_builtins
-from msgspec.structs import fields
+from msgspec.structs import replace
 
 from fabula.access.model import Right
 from fabula.context.request import Request
@@ -28,19 +27,17 @@ from fabula.workspace.schemas.search import SearchReport, describe_search
 PROMPT = Answer(AssembledPrompt, describe_prompt)
 INSPECTION = Answer(InspectedPrompt, describe_inspection)
 EXAMPLE = {"projectId": "The Lantern Coast", "documentId": "1", "cursorPosition": 40, "skillId": "continue"}
-_FIELDS = frozenset(field.encode_name for field in fields(AssembleRequest))
 
 
 def read_context_request(call: Call) -> Request:
     """Return the request of a call; one that names another project than the path is refused."""
     wire: AssembleRequest = call.arguments["request"]
-    if wire.project_id not in (call.handle.id, call.handle.view.project.title):
+    if wire.project_id != call.handle.id and wire.project_id != call.handle.view.project.title:
         raise FabulaError(
             Code.SCOPE_VIOLATION,
             message("`projectId` is not the project of this address. Nothing was changed."),
         )
-    plain = {name: value for name, value in to_builtins(wire).items() if name in _FIELDS}
-    return call.handle.read_request(json.encode({**plain, "projectId": call.handle.id}))
+    return call.handle.read_request(replace(wire, project_id=call.handle.id))
 
 
 def _explain(call: Call) -> Explanation:
@@ -61,6 +58,12 @@ def assemble(call: Call) -> Any:
     return call.handle.assemble(read_context_request(call))
 
 
+def name_queue(call: Call) -> str:
+    """Name the document or conversation of a call's request, of which few prompts are assembled at once."""
+    wire: AssembleRequest = call.arguments["request"]
+    return f"{call.handle.id}\x1f{wire.conversation_id or wire.document_id}"
+
+
 def inspect(call: Call) -> Any:
     """Inspect the prompt of a call's request."""
     return call.handle.inspect(read_context_request(call))
@@ -70,7 +73,17 @@ ROUTES = mount(
     "project",
     "/projects/{project}",
     (
-        Route("POST", "/assemble", "assemble", Right.ASSEMBLE, PROMPT, EXAMPLE, request=AssembleRequest, call=assemble),
+        Route(
+            "POST",
+            "/assemble",
+            "assemble",
+            Right.ASSEMBLE,
+            PROMPT,
+            EXAMPLE,
+            request=AssembleRequest,
+            call=assemble,
+            queue_key=name_queue,
+        ),
         Route("POST", "/inspect", "inspect", Right.INSPECT, INSPECTION, EXAMPLE, request=AssembleRequest, call=inspect),
         Route(
             "POST",

@@ -101,6 +101,7 @@ class Route(Struct, frozen=True, dict=True):
     stream: bool = False  # the answer is a stream of events
     file: Literal["", "upload", "download"] = ""  # the body is a file, or the answer is one
     find_project: Callable[[Struct, Access, Workspace], str] | None = None  # by what a body says, not by the path
+    queue_key: Callable[[Call], str] | None = None  # of calls that are bounded by it, where a verb assembles a prompt
     path_example: Mapping[str, str] = {}  # of the path's parameters, where the usual ones will not do
 
     @property
@@ -173,6 +174,11 @@ class Route(Struct, frozen=True, dict=True):
     def reads_query(self) -> bool:
         """Whether the arguments come from the address: of a GET, and where the body is a file."""
         return self.method == "GET" or self.file == "upload"
+
+    @property
+    def has_version(self) -> bool:
+        """Whether the answer has an `ETag`, which a change at the same address can be sent with as `If-Match`."""
+        return self.method == "GET" and self.answer.item_key is None and not self.file
 
     @property
     def status(self) -> int:
@@ -251,5 +257,6 @@ def make_name(verb: str) -> str:
     return "".join(word.capitalize() for word in re.split(r"[._]", verb))
 
 
+@cache
 def _parameter_names(function: Callable[..., Any]) -> frozenset[str]:
     return frozenset(inspect.signature(function).parameters)

@@ -24,6 +24,7 @@ from fabula.core.messages import Sentence, join_names, message
 from fabula.core.view import View
 from fabula.settings.values import read_values
 from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.workspace.chat.mentions import list_called_names
 from fabula.workspace.chat.rounds import (
     EARLIER,
     OTHERS,
@@ -31,7 +32,6 @@ from fabula.workspace.chat.rounds import (
     ChatRound,
     ChatState,
     announce,
-    list_names,
     load_replies,
     store_state,
 )
@@ -136,7 +136,7 @@ def make_turn(
     heard = chat.attendance.find_listeners(said) if said is not None and said.audience is not None else None
     answerers = chat.list_answerers(said.speaker if said is not None else "")
     answerers = tuple(one for one in answerers if heard is None or one.id in heard)
-    names = {one.id: list_names(one) for one in chat.present}
+    names = list_called_names(view, chat)
     found = find_mentions(said.content, names) if said is not None else None
     ids = {one.id for one in answerers}
     values = read_values(reading, MODE_SETTINGS)

@@ -151,14 +151,15 @@ class Explanation(Schema):
 
 
 def read_request(
-    data: bytes | str, text_of: Callable[[str], str | None], uploads: Mapping[str, str] | None = None
+    data: bytes | str | AssembleRequest, text_of: Callable[[str], str | None], uploads: Mapping[str, str] | None = None
 ) -> Request:
-    """Read a request from JSON. `text_of` returns a document's stored text, to count units in.
+    """Read a request from JSON, or from what was decoded already.
 
-    `uploads` has the files that attachments may refer to, by id.
+    `text_of` returns a document's stored text, to count units in. `uploads` has the files that attachments may refer
+    to, by id.
     """
-    wire = decode(data, AssembleRequest, what=message("request"))
-    fields = {name: getattr(wire, name) for name in wire.__struct_fields__ if name != "cursor_position"}
+    wire = data if isinstance(data, AssembleRequest) else decode(data, AssembleRequest, what=message("request"))
+    fields = {name: getattr(wire, name) for name in AssembleRequest.__struct_fields__ if name != "cursor_position"}
     if wire.skill_id is None:
         fields["skill_id"] = choose_skill(wire.recipe, wire.speaker_id)
     sent = wire.unsaved_text if wire.unsaved_text is not None else text_of(wire.document_id)

@@ -1,0 +1,51 @@
+"""Where a server answers: its socket, its address, and the link and the token that it prints."""
+
+from __future__ import annotations
+
+import socket
+
+from msgspec import Struct
+
+from fabula.access.passwords import make_secret
+from fabula.core.errors import Code, FabulaError
+from fabula.core.file_errors import describe_os_error
+from fabula.core.messages import message
+from fabula.server.accounts import Accounts
+from fabula.store.store import Store
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+LINK_PATH = "/open/"
+
+
+class ServerAddress(Struct, frozen=True):
+    """Where a server answers: its address, a link that signs one browser in, and the token for programs."""
+
+    url: str
+    link: str
+    token: str
+    is_local: bool
+
+
+def make_address(store: Store, host: str, opened: socket.socket) -> ServerAddress:
+    """Return where a socket answers, with a new token and a new link."""
+    url = f"http://{f'[{host}]' if ':' in host else host}:{opened.getsockname()[1]}"
+    link = f"{url}{LINK_PATH}{Accounts(store, {}).make_code()}"
+    return ServerAddress(url, link, make_secret(), host in LOOPBACK)
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """Listen at an address, or say why that is not possible."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        reason = describe_os_error(error) if isinstance(error, OSError) else str(error)
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            message(
+                "The server cannot listen at {host}, port {port} ({reason}). Choose another one with --port.",
+                host=host,
+                port=port,
+                reason=reason,
+            ),
+        ) from None

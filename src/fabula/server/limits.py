@@ -1,0 +1,120 @@
+"""Rates of requests: so many a second for each address and each caller, and few tries with keys that nobody has.
+
+Each is a token bucket: it holds some tokens, a request takes one, and new ones come at a steady rate. Whoever finds it
+empty is refused and told when to come back. The buckets belong to one process, and the longest unused are forgotten.
+On the loopback the rates are a hundred times as high, since programs of this machine are its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from ipaddress import IPv6Address, ip_address, ip_network
+from math import ceil
+
+from msgspec import Struct
+
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
+from fabula.settings.values import SettingValues
+
+BURST_SECONDS = 10  # of a rate that may come at once
+LOOPBACK_FACTOR = 100
+TRIES_PER_SECOND, MAX_TRIES = 5.0, 50  # with unknown keys: how many a second, and at once
+MAX_BUCKETS = 10_000
+
+
+class RateSettings(Struct, frozen=True):
+    """How many requests a second one caller and one address may send."""
+
+    for_caller: float = 100.0
+    for_address: float = 200.0
+
+
+def read_rates() -> RateSettings:
+    """Return the rates that this machine has."""
+    values = SettingValues()
+    return RateSettings(values["server.requestsPerSecond"], values["server.addressRequestsPerSecond"])
+
+
+class TokenBuckets:
+    """A token bucket for each key; not for several threads."""
+
+    def __init__(self, per_second: float, at_once: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._size, self._clock = per_second, at_once, clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens, and when they were counted
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def take(self, key: str) -> float:
+        """Take a token; return 0, or the seconds until there is one."""
+        now = self._clock()
+        tokens, since = self._buckets.pop(key, (self._size, now))
+        tokens = min(self._size, tokens + (now - since) * self._rate)
+        is_taken = tokens >= 1
+        self._buckets[key] = (tokens - 1 if is_taken else tokens, now)
+        if len(self._buckets) > MAX_BUCKETS:
+            self._buckets.popitem(last=False)
+        return 0.0 if is_taken else (1 - tokens) / self._rate
+
+
+class RequestRates:
+    """The rates of one server: by address, by caller, and of tries with keys that nobody has."""
+
+    def __init__(self, rates: RateSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
+        def make(rate: float) -> TokenBuckets:
+            return TokenBuckets(rate, rate * BURST_SECONDS, clock=clock)
+
+        self._addresses, self._callers = make(rates.for_address), make(rates.for_caller)
+        self._local_addresses = make(rates.for_address * LOOPBACK_FACTOR)
+        self._local_callers = make(rates.for_caller * LOOPBACK_FACTOR)
+        self._tries = TokenBuckets(TRIES_PER_SECOND, MAX_TRIES, clock=clock)
+
+    def count_request(self, address: str) -> None:
+        """Count a request from an address, or refuse it."""
+        buckets = self._local_addresses if is_loopback(address) else self._addresses
+        if seconds := buckets.take(name_network(address)):
+            raise refuse_rate(seconds)
+
+    def count_caller(self, caller: str, address: str) -> None:
+        """Count a request of a caller, or refuse it."""
+        if seconds := (self._local_callers if is_loopback(address) else self._callers).take(caller):
+            raise refuse_rate(seconds)
+
+    def count_try(self, address: str) -> None:
+        """Count a try with a key that is not known to be valid, or refuse it before anybody looks for the key."""
+        if seconds := self._tries.take(name_network(address)):
+            raise FabulaError(
+                Code.ACCESS_TOO_MANY_TRIES,
+                message("Too many keys were tried from this address. Wait a moment, then try again."),
+                retry_seconds=ceil(seconds),
+            )
+
+
+def refuse_rate(seconds: float) -> FabulaError:
+    """Return the refusal of a request that came too soon."""
+    return FabulaError(
+        Code.HTTP_TOO_MANY_REQUESTS,
+        message("There were too many requests. Wait a moment, then try again. Nothing was changed."),
+        retry_seconds=ceil(seconds),
+    )
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address is one of this machine."""
+    return address.startswith("127.") or address == "::1"
+
+
+def name_network(address: str) -> str:
+    """Return what counts as one address: of IPv6 the network that one customer has."""
+    if ":" not in address:
+        return address
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ip_network((found, 64), strict=False))
