@@ -12,8 +12,11 @@ BENCH_DATA = $(if $(DATA),--data $(DATA),)
 
 .PHONY: run test check bench soak wheel lock clean docs
 
-run: $(READY)  ## open a sample story and show an assembled context
+SAMPLES ?= $(VENV)/samples
+
+run: $(READY)  ## show an assembled context, then serve the sample stories until Ctrl-C
 	@$(BIN)/fabula assemble sample:lantern_coast --document ch-06 --window 8192
+	@FABULA_DATA=$(SAMPLES) exec $(BIN)/fabula serve --samples --no-open
 
 test: $(READY) $(FAKETIME)  ## all tests
 	$(BIN)/python -m pytest -n auto --dist worksteal

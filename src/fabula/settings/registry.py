@@ -563,6 +563,15 @@ _JUDGE = (
 
 _SERVER = (
     SettingDefinition(
+        name="server.hostNames",
+        group="server",
+        kind="text",
+        scopes=_MACHINE,
+        variable="FABULA_HOST_NAMES",
+        sentence=message("The names that a reverse proxy has for this server, with spaces between them."),
+        without_value=message("the address that it listens at, and those of this machine"),
+    ),
+    SettingDefinition(
         name="server.openMetrics",
         group="server",
         kind="bool",

@@ -23,6 +23,7 @@ from fabula.core.messages import message
 from fabula.store.database_errors import translate_errors
 
 DATABASE_FILE = "fabula.db"
+DATA_VARIABLE = "FABULA_DATA"
 BUSY_SECONDS = 60
 CONNECT_SECONDS = 4
 SERVER_OPTIONS: dict[str, Any] = {
@@ -34,7 +35,7 @@ _PRAGMAS = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 
 def data_folder() -> Path:
     """The folder of the user's data: `FABULA_DATA`, or the platform's usual data folder."""
-    chosen = os.environ.get("FABULA_DATA")
+    chosen = os.environ.get(DATA_VARIABLE)
     return Path(chosen).expanduser() if chosen else user_data_path("fabula", appauthor=False)
 
 
