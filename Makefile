@@ -5,23 +5,32 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.bench-ready
 FAKETIME := $(VENV)/.faketime
+PAGE := src/fabula/page/index.html
+PAGE_MODULES := web/node_modules/.ready
+PAGE_SOURCES := $(shell find web -path web/node_modules -prune -o -type f -print 2>/dev/null | grep -v -e schema.ts -e openapi.json)
+SERVER_SOURCES := $(shell find src/fabula/server src/fabula/workspace -name '*.py' 2>/dev/null)
+BROWSER := $(VENV)/.browser
 WRK := $(VENV)/.wrk
 PEERS := benchmarks/peers/node_modules/.ready
 DATA ?=
 BENCH_DATA = $(if $(DATA),--data $(DATA),)
 
-.PHONY: run test check bench soak wheel lock clean docs
+.PHONY: run test check bench bench-page screenshots soak wheel lock clean docs page
 
 SAMPLES ?= $(VENV)/samples
 
-run: $(READY)  ## show an assembled context, then serve the sample stories until Ctrl-C
+run: $(READY) $(PAGE)  ## show an assembled context, then serve the sample stories until Ctrl-C
 	@$(BIN)/fabula assemble sample:lantern_coast --document ch-06 --window 8192
-	@FABULA_DATA=$(SAMPLES) exec $(BIN)/fabula serve --samples --no-open
+	@FABULA_DATA=$(SAMPLES) exec $(BIN)/fabula serve --samples
 
-test: $(READY) $(FAKETIME)  ## all tests
+page: $(PAGE)  ## build the page into src/fabula/page
+
+test: $(READY) $(FAKETIME) $(PAGE) $(BROWSER)  ## all tests
+	cd web && npm run -s test
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-check: $(READY)  ## lint, types, imports, names and docstrings
+check: $(READY) $(PAGE)  ## lint, types, imports, names and docstrings
+	cd web && npm run -s check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -46,12 +55,20 @@ bench: $(READY) $(BENCH_READY) $(PEERS) $(WRK)  ## every benchmark; DATA=folder 
 	$(BIN)/python -m benchmarks.history
 	$(BIN)/python -m benchmarks.embed
 
+bench-page: $(READY) $(PAGE) $(BROWSER)  ## the page in a browser: size, start, keystrokes, context, scrolling
+	$(BIN)/python -m benchmarks.page
+
+screenshots: $(READY) $(PAGE) $(BROWSER)  ## pictures of every view into docs/screenshots
+	$(BIN)/python -m benchmarks.screenshots
+
 soak: $(READY)  ## long runs with large counts: planted words in 8,000 prompts and 2,000 conversations, a week of chat, memory
 	FABULA_CANARIES=8000 FABULA_TALKS=2000 $(BIN)/python -m pytest -s tests/test_canaries.py
+	FABULA_SCHEMA_CASES=5000 FABULA_MUTATED_REQUESTS=5000 $(BIN)/python -m pytest -s -n 0 tests/server/test_schema.py tests/server/test_mutated_completions.py
 	$(BIN)/python -m benchmarks.week
+	$(BIN)/python -m benchmarks.server_kills
 	$(BIN)/python -m benchmarks.soak --minutes 20 $(BENCH_DATA)
 
-wheel: $(READY)  ## a wheel in dist/, for pip or pipx
+wheel: $(READY) $(PAGE)  ## a wheel in dist/, for pip or pipx
 	$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w dist .
 	@ls dist/*.whl
 
@@ -86,6 +103,21 @@ $(FAKETIME): $(READY)
 	-cd $(VENV) && apt-get download -qq libfaketime && dpkg-deb -x libfaketime_*.deb faketime && rm -f libfaketime_*.deb
 	touch $@
 
+# The types of the page are generated from the routes of the server, so they cannot be out of date.
+$(PAGE): $(PAGE_SOURCES) $(SERVER_SOURCES) $(READY) $(PAGE_MODULES)
+	$(BIN)/python -m fabula.server.openapi > web/openapi.json
+	cd web && npm run -s types && npm run -s build
+	@touch $@
+
+$(PAGE_MODULES): web/package-lock.json
+	cd web && npm ci --silent
+	@touch $@
+
+# Debian's chromium, which tests of the page use. They are skipped where there is no browser, except in CI.
+$(BROWSER): $(READY)
+	-command -v chromium >/dev/null || apt-get install -qq -y chromium fonts-noto-cjk >/dev/null
+	touch $@
+
 # Debian's wrk and its library, unpacked without installing them, unless wrk is installed.
 $(WRK): $(READY)
 	-command -v wrk || (cd $(VENV) && apt-get download -qq wrk libluajit-5.1-2 && \
@@ -97,4 +129,4 @@ $(PEERS): benchmarks/peers/package-lock.json
 	touch $@
 
 clean:
-	rm -rf dist $(VENV) $(VENV)-lock benchmarks/peers/node_modules .mypy_cache .ruff_cache .pytest_cache
+	rm -rf dist $(VENV) $(VENV)-lock benchmarks/peers/node_modules web/node_modules src/fabula/page .mypy_cache .ruff_cache .pytest_cache

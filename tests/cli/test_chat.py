@@ -82,6 +82,64 @@ def test_a_mention_asks_one_of_several(chat: Chat) -> None:
     assert chat.run(*both, lines="@Mara well?\n") == "Mara Venn: It was me.\n"
 
 
+def test_a_first_name_and_the_names_of_the_codex_entry_ask_one_of_several(chat: Chat) -> None:
+    room = chat.room
+    room.run("participant", "add", "Coast", "Mara Venn", "--persona", "Dry.")
+    room.run("participant", "add", "Coast", "Will Tarn", "--persona", "Wet.", "--alias", "Skipper")
+    people = ("--with", "Mara Venn", "--with", "Will Tarn")
+    for name in ("Will", "Skipper", "Tarn"):
+        assert chat.run(*people, lines=f"@{name} well?\n") == "Will Tarn: Mind the swell.\n"
+    assert chat.run(*people, lines="@Miss Venn well?\n") == "Mara Venn: It was me.\n"
+    assert "Nobody" not in chat.told
+    assert chat.run(*people, lines="/whisper Miss Venn well?\n") == "Mara Venn: It was me.\n"
+
+
+def test_a_mention_of_nobody_who_is_present_is_told(chat: Chat) -> None:
+    chat.room.run("participant", "add", "Coast", "Iris Vale", "--persona", "Quick.")
+    both = ("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier")
+    chat.run(*both, lines="@Zed @Hopp @Will Tarn @Iris where is it? me@home.org\n")
+    assert "Nobody here is called Zed." in chat.told
+    assert "Nobody here is called Hopp. Did you mean @Hope Tarn?" in chat.told
+    assert "Will Tarn takes no part in this conversation." in chat.told
+    assert "Iris Vale takes no part in this conversation." in chat.told
+    assert "home" not in chat.told
+    chat.room.run("history", "leave", "Coast", "Pier", "Hope Tarn")
+    events = chat.events("--conversation", "Pier", lines="@Mrs Tarn?\n")
+    assert next(one["notes"] for one in events if one["event"] == "message") == [
+        "Hope Tarn has left this conversation."
+    ]
+
+
+def test_a_conversation_that_is_deleted_elsewhere_ends_the_chat(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fabula.workspace.conversations import ConversationVerbs
+
+    async def delete_it(exchange: Exchange) -> None:
+        for one in verbs:
+            one.delete("Pier")
+        await answer_by_name(exchange)
+
+    verbs: list[ConversationVerbs] = []
+    read_page = ConversationVerbs.read_page
+
+    def remember(self: ConversationVerbs, *args: Any, **options: Any) -> Any:
+        verbs[:] = [self]
+        return read_page(self, *args, **options)
+
+    monkeypatch.setattr(ConversationVerbs, "read_page", remember)
+    chat.server.script = delete_it
+    chat.run("--with", "Mara", "--title", "Pier", lines="One.\nTwo.\nThree.\n", code=1)
+    assert chat.told.count("This conversation was deleted, so the chat ends. To bring it back: fabula undo Coast") == 1
+    assert "'Pier'" not in chat.told
+    assert len(chat.server.exchanges) == 1
+
+
+def test_a_message_that_is_refused_leaves_no_conversation(chat: Chat) -> None:
+    before = chat.room.read("history", "list", "Coast")
+    chat.run("--with", "Mara", lines="x" * 200_001 + "\n", code=1)
+    assert "Nothing was said, so the conversation was not kept." in chat.told
+    assert chat.room.read("history", "list", "Coast") == before
+
+
 def test_a_conversation_goes_on_by_name_or_as_the_newest_of_the_same(chat: Chat) -> None:
     chat.run("--with", "Mara", lines="One.\n")
     chat.run("--with", "Mara", "--with", "Hope Tarn", lines="Two.\n")
@@ -273,7 +331,7 @@ def test_without_a_model_the_prompt_is_shown_and_the_answer_pasted(chat: Chat) -
     assert "[Mara Venn speaks next." in said
     assert "Mara Venn: It was\nthe sea.\n" in said
     assert "Reply 2 of 2." in chat.told
-    assert "Nothing was pasted. Mara Venn is asked again with: /again Mara Venn" in chat.told
+    assert "Nothing was pasted. To ask Mara Venn again: /again Mara Venn" in chat.told
     chat.run("--conversation", "Pier", "--prompt", "prompt.txt", lines="/again\nYes.\n", at=none)
     assert "The prompt for Mara Venn is in prompt.txt." in chat.told
     assert "Again?" in (chat.room.folder / "prompt.txt").read_text()
@@ -460,3 +518,65 @@ def test_a_chinese_chat_is_called_by_its_names_as_chinese_writes_them(chat: Chat
         stdin="你好。\n我。\n.\n你。\n.\n",
     )
     assert "林远、青禾" in room.run("history", "list", "雾港")
+
+
+def test_a_conversation_is_saved_as_plain_text_from_a_terminal(chat: Chat) -> None:
+    with Terminal(chat, "--with", "Mara") as terminal:
+        terminal.answer("Well?", "It was me.")
+        terminal.answer("/save talk.md", "The conversation is saved in talk.md.")
+        assert terminal.end() == 0
+    assert (chat.room.folder / "talk.md").read_text() == "Player: Well?\n\nMara Venn: It was me.\n"
+
+
+def test_save_names_what_it_writes_and_how_to_name_another_file(chat: Chat) -> None:
+    lines = "Well?\n/save coast.fabula\n/save coast.fabula\n/save talk.pdf\n/save talk.txt\n/save talk.txt\n"
+    chat.run("--with", "Mara", lines=lines, code=1)
+    assert "There is a file coast.fabula already. Nothing was written. Name another one: /save FILE" in chat.told
+    assert "There is a file talk.txt already. Nothing was written. Name another one: /save FILE" in chat.told
+    assert "The conversation is saved as .txt or .md, and the project as .fabula." in chat.told
+    assert "--overwrite" not in chat.told
+    assert not (chat.room.folder / "talk.pdf").exists()
+
+
+def test_a_chosen_reply_is_shown_as_a_whole_and_the_hint_names_another(chat: Chat) -> None:
+    async def answer_long(exchange: Exchange) -> None:
+        await openai_answer("It was the sea. " * 40, "The end.")(exchange)
+
+    chat.server.script = answer_long
+    said = chat.run("--with", "Mara", lines="Well?\n/swipe\n/swipe 1\n/branch 3\n")
+    assert said.count("The end.") == 4
+    assert "Reply 2 of 2. Choose another one: /swipe 1" in chat.told
+    assert "Reply 1 of 2. Choose another one: /swipe 2" in chat.told
+
+
+def test_choosing_the_reply_that_is_chosen_changes_nothing(chat: Chat) -> None:
+    chat.run("--with", "Mara", "--title", "Pier", lines="Well?\n/edit 2 It was the sea.\n/swipe 1\n/undo\n")
+    assert "2. Mara Venn: It was me." in chat.room.run("history", "show", "Coast", "Pier")
+
+
+def test_an_empty_answer_leaves_one_out_and_the_others_are_asked(chat: Chat) -> None:
+    people = ("--with", "Hope Tarn", "--with", "Mara", "--with", "Will Tarn", "--title", "Pier")
+    lines = "Well?\nTin.\n.\n.\nSwell.\n.\n/again\nMe.\n.\n"
+    chat.run(*people, lines=lines, at=("--provider", "clipboard"))
+    told = chat.told
+    shown = chat.room.run("history", "show", "Coast", "Pier").splitlines()
+    said = sorted(line.partition(". ")[2] for line in shown[1:])
+    names = [one.partition(":")[0] for one in said]
+    assert names == ["Hope Tarn", "Mara Venn", "Will Tarn"]
+    assert told.count("Nothing was pasted. To ask ") == 1
+
+
+def test_numbers_of_the_list_stand_for_conversations_and_participants(chat: Chat) -> None:
+    room = chat.room
+    for title in ("Quay", "Pier", "Pier"):
+        chat.run("--with", "Mara", "--title", title, lines=f"{title}?\n")
+    assert "This conversation is called Pier 2." in chat.told
+    listed = room.run("history", "list", "Coast", "--limit", "2", "--page", "2").splitlines()
+    assert listed[1].split()[0] == "3"
+    assert "Player: Quay?" in room.run("history", "show", "Coast", "3")
+    assert "Player: Pier?" in room.run("history", "show", "Coast", "1")
+    found = room.run("history", "list", "Coast", "--with", "Player", "--only")
+    assert "There is no such conversation." in found
+    assert "The list has no page 9." in room.run("history", "list", "Coast", "--page", "9")
+    numbers = [line.split()[0] for line in room.run("participant", "list", "Coast").splitlines()[1:]]
+    assert room.run("participant", "show", "Coast", numbers[0]).startswith("Mara Venn")

@@ -231,3 +231,17 @@ def test_a_question_that_is_left_unanswered_changes_nothing_and_shows_no_traceba
     assert "Stopped. Nothing was changed." in done.output
     assert "Traceback" not in done.output
     assert "Coast" in room.run("projects")
+
+
+def test_a_new_project_has_the_language_of_the_program_or_of_its_title(
+    monkeypatch: pytest.MonkeyPatch, room: Room
+) -> None:
+    def read_language(title: str) -> str:
+        return str(next(one["language"] for one in room.read("projects") if one["title"] == title))
+
+    room.run("new", "又一本")
+    room.run("new", "Harbour")
+    monkeypatch.setenv("FABULA_LANGUAGE", "zh")
+    room.run("new", "Pier")
+    room.run("new", "Quay", "--language", "en")
+    assert [read_language(one) for one in ("又一本", "Harbour", "Pier", "Quay")] == ["zh", "en", "zh", "en"]

@@ -49,7 +49,7 @@ def test_a_port_that_is_taken_is_refused_in_plain_words(tmp_path: Path) -> None:
 
 def test_a_file_sets_what_no_flag_sets_and_the_samples_are_there_once(tmp_path: Path) -> None:
     file = tmp_path / "server.env"
-    file.write_text("FABULA_PORT=0\nFABULA_HOST_NAMES=stories.example\n")
+    file.write_text("FABULA_PORT=0\nFABULA_HOSTS=stories.example\n")
     words = (
         "serve",
         "--settings",
@@ -73,6 +73,18 @@ def test_a_file_sets_what_no_flag_sets_and_the_samples_are_there_once(tmp_path: 
         assert process.returncode == 0
 
 
-def test_make_run_needs_neither_a_terminal_nor_a_browser() -> None:
-    lines = (Path(__file__).parent.parent.parent / "Makefile").read_text()
-    assert "serve --samples --no-open" in lines
+def test_without_a_display_no_browser_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser = tmp_path / "browser"
+    browser.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\nsleep 60\n")
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", str(browser))
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    process = start_fabula("serve", "--port", "0", "--store", str(tmp_path / "data"), folder=tmp_path)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert not (tmp_path / "started").exists()

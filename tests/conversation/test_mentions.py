@@ -20,19 +20,20 @@ NAMES = {
 @pytest.mark.parametrize(
     ("text", "mentioned", "cleaned"),
     [
-        ("@牛奶帮我看下代码", ["persona:Milk"], "帮我看下代码"),
-        ("@牛奶茶 你呢", ["persona:MilkTea"], "你呢"),
+        ("@牛奶帮我看下代码", ["persona:Milk"], "牛奶帮我看下代码"),
+        ("@牛奶茶 你呢", ["persona:MilkTea"], "牛奶茶 你呢"),
         ("请＠牛奶看一下", ["persona:Milk"], "请牛奶看一下"),
-        ("@Mara, what now?", ["pawn:mara"], "what now?"),
+        ("@Mara, what now?", ["pawn:mara"], "Mara, what now?"),
         ("ask @captain vey about it", ["pawn:mara"], "ask captain vey about it"),
         ("what do you say, @Bo", ["pawn:bo"], "what do you say, Bo"),
-        ("@Mara @Bo hello", ["pawn:mara", "pawn:bo"], "hello"),
-        ("@Milk Tea or @Milk", ["persona:MilkTea", "persona:Milk"], "or Milk"),
+        ("@Mara @Bo hello", ["pawn:mara", "pawn:bo"], "Mara Bo hello"),
+        ("@Milk Tea or @Milk", ["persona:MilkTea", "persona:Milk"], "Milk Tea or Milk"),
+        ("@Vey and @Tea: both", ["pawn:mara", "persona:MilkTea"], "Vey and Tea: both"),
         ("foo@bar.com wrote to bo@Mara.org", [], "foo@bar.com wrote to bo@Mara.org"),
         ("@Marathon is long", [], "@Marathon is long"),
         ("@nobody hello", [], "@nobody hello"),
         ("`@Mara` and ```\n@Bo\n```", [], "`@Mara` and ```\n@Bo\n```"),
-        ("@Mara", ["pawn:mara"], "@Mara"),
+        ("@Mara", ["pawn:mara"], "Mara"),
         ("@", [], "@"),
         ("", [], ""),
     ],
@@ -48,12 +49,23 @@ def test_a_name_of_two_people_mentions_both() -> None:
 
 
 @given(st.text(alphabet="@＠ abMraBo牛奶茶`,.\n", max_size=40))
-def test_cleaning_loses_nothing_but_signs_names_and_pauses(text: str) -> None:
+def test_cleaning_loses_nothing_but_signs(text: str) -> None:
     found = find_mentions(text, NAMES)
     if not found.participants:
         assert found.text == text
     rest = iter(text)
     assert all(character in rest for character in found.text), "the cleaned text is part of the text, in order"
+    assert [one for one in found.text if one not in "@＠"] == [one for one in text if one not in "@＠"]
+
+
+def test_a_word_of_a_name_gives_way_to_a_whole_name() -> None:
+    names = {"pawn:1": ("Sam Vale",), "pawn:2": ("Sam",), "pawn:3": ("Iris Vale", "the smith")}
+    assert find_mentions("@Sam", names).participants == ("pawn:2",)
+    assert find_mentions("@Vale", names).participants == ("pawn:1", "pawn:3")
+    assert find_mentions("@smith", names).participants == ("pawn:3",)
+    assert find_mentions("@the docks, @Samuel @", names) == mentions.MentionedText(
+        (), "@the docks, @Samuel @", ("the", "Samuel")
+    )
 
 
 def test_many_signs_and_many_people_are_compared_once_each(monkeypatch: pytest.MonkeyPatch) -> None:

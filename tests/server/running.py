@@ -47,6 +47,7 @@ def run_server(
         ws="none",
         log_config=None,
         access_log=False,
+        proxy_headers=False,
         lifespan="on",
     )
     server = uvicorn.Server(config)

@@ -20,7 +20,7 @@ def test_health_needs_no_token_and_everything_else_does(server: RunningServer) -
     with server.client(None) as nobody:
         assert nobody.get("/healthz").json()["status"] == "ok"
         assert nobody.get("/readyz").json() == {"status": "ready"}
-        for path in ("/api", "/api/openapi.json", "/api/projects", "/api/nothing", "/"):
+        for path in ("/api", "/api/openapi.json", "/api/projects", "/api/nothing", "/nothing"):
             assert read_code(nobody.get(path)) == (401, "ACCESS_REQUIRED")
 
 
@@ -41,7 +41,7 @@ def test_a_link_begins_one_session_with_a_cookie_that_scripts_and_other_sites_do
     code = server.accounts.make_code()
     with server.client(None) as browser:
         first = browser.get(f"/open/{code}")
-        assert (first.status_code, first.headers["location"]) == (303, "/api")
+        assert (first.status_code, first.headers["location"]) == (303, "/")
         cookie = first.headers["set-cookie"].lower()
         assert "httponly" in cookie
         assert "samesite=strict" in cookie

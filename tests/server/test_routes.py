@@ -112,7 +112,7 @@ def test_the_description_refers_to_nothing_that_it_does_not_define() -> None:
     for group, name in set(re.findall(r'"#/components/(\w+)/([^"]+)"', document)):
         assert name in components[group], name
     operations = [one for path in msgspec.json.decode(document)["paths"].values() for one in path.values()]
-    assert len(operations) == len(ROUTES) + 3  # every stream can be followed and stopped, and every project followed
+    assert len(operations) == len(ROUTES) + 3 + 2 + 2 + 4  # streams and events, sessions, health, OpenAI's API
     assert all(one["summary"] for one in operations)
 
 
@@ -129,6 +129,7 @@ def test_the_server_has_no_address_beside_the_table_but_those_that_need_no_rule(
     others |= {("GET", "/v1/models"), ("GET", "/v1/models/{name:path}")}
     others |= {("POST", "/api/session"), ("DELETE", "/api/session")}  # see `test_access.py`
     others |= {("GET", "/api/projects/{project:str}/events")}  # see `test_events.py`
+    others |= {("GET", "/"), ("GET", "/assets/{name:str}")}  # see `test_page.py`
     others |= {("GET", "/api/style.css"), ("GET", own_streams), ("DELETE", own_streams)}
     assert {pair for pair in served if pair[0] != "OPTIONS"} - listed == others
     assert listed <= served

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -12,11 +14,17 @@ import httpx2
 import msgspec
 import pytest
 
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
+from fabula.llm.model import ModelCall
+from fabula.llm.model import StreamEvent as ModelEvent
+from fabula.responses.streams import StreamEvent
 from fabula.server.access import Access
 from fabula.server.address import open_socket
 from fabula.server.app import make_app
 from fabula.server.serving import ProcessServer
-from fabula.server.streams import read_last_event
+from fabula.server.streams import StreamHub, read_last_event
+from fabula.store.store import LOCAL_USER
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 from tests.server.running import OWNER_TOKEN, RunningServer, run_server
@@ -108,6 +116,72 @@ def test_a_stream_that_nobody_reads_is_stopped_and_what_was_received_is_kept(
             time.sleep(0.05)
     assert [one.kind for one in events][-1] == "stopped"
     assert "delta" in {one.kind for one in events}
+
+
+def test_a_stream_whose_writer_was_killed_ends_with_a_numbered_event_for_every_reader(
+    workspace: Workspace, story: ProjectHandle, client: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.server.streams.LOST_SECONDS", 0.3)
+    log = workspace.responses
+    stream = log.begin_stream(story.id, LOCAL_USER)
+    log.append(story.id, stream, [StreamEvent(1, "stream", "{}"), StreamEvent(2, "delta", "{}")])
+    url = f"/api/projects/{story.id}/streams/{stream}"
+    with client.stream("GET", url, headers={"Last-Event-ID": f"{stream}.4"}) as answer:
+        assert list(read_events(answer)) == [(f"{stream}.5", "stopped", {})]  # which got two that were not kept
+    with client.stream("GET", url) as answer:
+        assert [kind for _, kind, _ in read_events(answer)] == ["stream", "delta", "stopped"]
+
+
+def test_the_error_of_a_verb_whose_stream_has_failed_already_is_not_logged(
+    workspace: Workspace, story: ProjectHandle, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail() -> AsyncGenerator[object, None]:
+        await asyncio.sleep(0.2)
+        if workspace:
+            raise RuntimeError("the heir is Mara")
+        yield {}
+
+    async def lose(*_: object, **__: object) -> bool:
+        await asyncio.sleep(0.5)
+        raise FabulaError(Code.STORE_UNREACHABLE, message("The database does not answer."))
+
+    async def run() -> list[str]:
+        hub = StreamHub(workspace)
+        live = await hub.start(story.id, LOCAL_USER, fail(), lambda _: ("delta", b"{}"), language="en")
+        assert live.task is not None
+        monkeypatch.setattr(hub, "_flush", lose)
+        await live.task
+        return [one.kind for one in live.events]
+
+    monkeypatch.setattr("fabula.server.streams.FLUSH_SECONDS", 0.01)
+    assert asyncio.run(run()) == ["stream", "problem"]
+    gc.collect()
+    assert "heir" not in caplog.text
+
+
+def test_a_writer_without_events_is_not_taken_for_gone(
+    workspace: Workspace, story: ProjectHandle, talk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.server.streams.LOST_SECONDS", 1.5)
+    monkeypatch.setattr("fabula.server.streams.ALIVE_SECONDS", 0.2)
+    thinking = ScriptedProvider(lambda *_: "Aye.")
+
+    async def think(call: ModelCall) -> AsyncGenerator[ModelEvent, None]:
+        await asyncio.sleep(4)
+        async for event in ScriptedProvider.stream(thinking, call):
+            yield event
+
+    monkeypatch.setattr(thinking, "stream", think)
+    with (
+        run_server(workspace, model=thinking) as server,
+        Workspace.open(tmp_path / "data") as other,
+        run_server(other) as elsewhere,
+        server.client() as writer,
+        elsewhere.client() as reader,
+        writer.stream("POST", f"{talk}/send", json={"text": "Hello"}) as first,
+        reader.stream("GET", first.headers["location"]) as second,
+    ):
+        assert [kind for _, kind, _ in read_events(second)][-1] == "done"
 
 
 def test_the_stream_of_another_person_is_not_found(

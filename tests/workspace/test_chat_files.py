@@ -375,3 +375,34 @@ def test_a_session_of_another_conversation_is_not_appended_to(party: ProjectHand
             party.chat_files.export_file("Pier", folder, append=append)
         assert refused.value.code is Code.EXPORT_REFUSED
     assert decode((folder / "messages.jsonl").read_bytes()) == LINES
+
+
+def test_an_import_changes_neither_who_the_player_is_nor_doubles_a_player(
+    party: ProjectHandle, store: Store, tmp_path: Path
+) -> None:
+    ann = party.participants.ensure_player()
+    for number in range(6):  # a key made by chance may come before Ann's
+        rows: list[dict[str, Any]] = [{"user_name": f"Rolf {number}", "character_name": "Mara Venn"}]
+        rows += [{"name": f"Rolf {number}", "is_user": True, "mes": f"Hello {number}."}]
+        bring_in(party, tmp_path / f"{number}.jsonl", rows)
+    assert party.participants.ensure_player() == ann
+    started = party.chat.start(["Mara Venn"])
+    assert {one.name for one in started.present} == {"Ann", "Mara Venn"}
+    session = party.chat_files.export_file(started.record.id, tmp_path / "sessions").path
+    party.conversations.record(started.record.id, "Hello.", speaker="Ann")
+    session = party.chat_files.export_file(started.record.id, tmp_path / "sessions", overwrite=True).path
+    projects.create(store, "Other", project_id="other")
+    with Workspace(store) as workspace:
+        other = workspace.project("other")
+        own = other.participants.ensure_player("Ann")
+        other.chat_files.import_files(session)
+        assert [one for one in other.participants.list_all() if one.name == "Ann"] == [own]
+
+
+def test_a_chat_is_not_exported_to_a_folder_that_is_named_like_a_file(party: ProjectHandle, tmp_path: Path) -> None:
+    started = party.chat.start(["Mara Venn"])
+    with pytest.raises(FabulaError) as refused:
+        party.chat_files.export_file(started.record.id, tmp_path / "hearth.txt")
+    assert refused.value.code is Code.REQUEST_INVALID
+    assert "ends in .jsonl" in refused.value.sentence
+    assert not (tmp_path / "hearth.txt").exists()

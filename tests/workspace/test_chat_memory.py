@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
+from os.path import commonprefix
 
 import pytest
 
@@ -77,6 +78,16 @@ def ask(project: ProjectHandle, speaker: str, text: str = "What now?", recipe: s
         conversation_id=TALK, speaker_id=speaker, additional_input=text, recipe=recipe, skill_id="", document_id=""
     )
     return project.inspect(request)
+
+
+def ask_and_answer(project: ProjectHandle, speaker: str) -> str:
+    """Return the prompt of the next request, which the one after it goes on from."""
+    request = project.request(
+        conversation_id=TALK, speaker_id=speaker, additional_input="What now?", recipe="chat", skill_id=""
+    )
+    result = project.assemble(request)
+    project.report_answer(result.assembly_id)
+    return result.prompt
 
 
 def prompt_of(result: Result) -> str:
@@ -469,25 +480,38 @@ def test_the_synopsis_of_a_chapter_that_one_character_knows_reaches_nobody_else(
 
 
 def test_a_recap_waits_while_the_summaries_that_it_is_made_of_are_in_the_prompt(party: ProjectHandle) -> None:
-    def ask_and_answer(speaker: str) -> str:
-        request = party.request(
-            conversation_id=TALK, speaker_id=speaker, additional_input="What now?", recipe="chat", skill_id=""
-        )
-        result = party.assemble(request)
-        party.report_answer(result.assembly_id)
-        return result.prompt
-
     def list_told(prompt: str) -> list[str]:
         return [line.split()[4] for line in prompt.splitlines() if line.startswith("[Earlier in this")]
 
     apart = RecapRules(max_chars=5000, rounds_per_recap=100)
     add_rounds(party, 1, 40, LONG)
     summarise(party, apart)
-    first = list_told(ask_and_answer("Mara"))
+    first = list_told(ask_and_answer(party, "Mara"))
     assert len(first) >= 2
     summarise(party)  # recaps of these summaries
-    assert list_told(ask_and_answer("Mara")) == first
+    assert list_told(ask_and_answer(party, "Mara")) == first
     add_rounds(party, 41, 90, LONG)  # the window moves
-    later = list_told(ask_and_answer("Mara"))
+    later = list_told(ask_and_answer(party, "Mara"))
     assert later
     assert set(later).isdisjoint(first)
+
+
+@pytest.mark.parametrize("joins_first", [True, False])
+def test_what_was_told_stays_in_its_place_when_somebody_comes_or_goes(party: ProjectHandle, joins_first: bool) -> None:
+    party.conversations.join(TALK, "Cole")
+    say(party, "Cole", "Hello.")
+    party.conversations.leave(TALK, "Cole")
+    add_rounds(party, 1, 40, LONG)
+    summarise(party)
+    if joins_first:
+        party.conversations.join(TALK, "Cole")
+    before = ask_and_answer(party, "Mara")
+    assert "Telling" in before
+    if joins_first:
+        party.conversations.leave(TALK, "Cole")
+    else:
+        party.conversations.join(TALK, "Cole")
+    after = ask_and_answer(party, "Mara")
+    shared = commonprefix([before, after])  # noqa: RUF071
+    assert "Answer40" in shared, "only what follows the conversation is read anew"
+    assert after.count("Telling") == before.count("Telling")

@@ -70,3 +70,12 @@ def test_nobody_knows_a_thing_before_it_is_true_and_what_was_said_before_is_name
     replaced = book.codex.set_knowledge("Ahab", "Starbuck", progression=1, since="3")[2]
     assert replaced is not None
     assert replaced.since == Position(book.chapters.list_chapters()[1].id)
+
+
+@pytest.mark.parametrize("number", [-1, 0, 2, 2**64])
+def test_a_progression_that_is_not_there_is_refused_where_one_asks_who_is_unaware(
+    book: ProjectHandle, number: int
+) -> None:
+    book.codex.add_progression("Ahab", "He has lost a leg.", since="2")
+    assert "1 progression" in refuse(lambda: book.codex.is_unaware("Ahab", number), Code.STORE_NOT_FOUND)
+    assert not book.codex.is_unaware("Ahab", 1)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fabula.conversation.participants import Participants
     from fabula.workspace.conversations import ConversationDetails
 
-CONVERSATION = Annotated[str, Argument(help="A conversation, by its title or id.")]
+CONVERSATION = Annotated[str, Argument(help="A conversation, by its title, number or id.")]
 MESSAGE = Annotated[str, Argument(help="A message, by the number it is shown with, its id, or `last`.")]
 WITH = Annotated[list[str] | None, Option("--with", help="Somebody who takes part; may be given several times.")]
 TEXT = Annotated[str, Argument(help="What is said; - reads standard input.")]
@@ -67,6 +67,10 @@ def list_conversations(
         Column(message("changed"), lambda one: format_time(one.record.changed_at)),
     ]
     empty = message("There are no conversations yet. Start one: fabula history start PROJECT --with NAME")
+    if page > 1:
+        empty = message("The list has no page {number}. To see it from the beginning, leave out --page.", number=page)
+    elif participants:
+        empty = message("There is no such conversation. What there is: fabula history list PROJECT")
     print_list(
         found.conversations,
         describe_conversation,
@@ -75,6 +79,7 @@ def list_conversations(
         as_json,
         with_ids=with_ids,
         id_of=lambda one: one.record.id,
+        numbers=found.numbers,
     )
     if found.has_more and not as_json:
         say("There is more: add --page {number}", number=found.page + 1)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fabula.conversation.cards import CardTexts
     from fabula.conversation.participants import Participant
 
-PARTICIPANT = Annotated[str, Argument(help="A participant, by name, alias or id.")]
+PARTICIPANT = Annotated[str, Argument(help="A participant, by name, alias, number or id.")]
 ALIASES = Annotated[list[str] | None, Option("--alias", help="Another name or nickname; may be given several times.")]
 PERSONA = Annotated[str | None, Option("--persona", help="Who they are and how they speak, for their own prompt.")]
 

@@ -18,6 +18,7 @@ from fabula.cli.output import (
     format_time,
     has_chosen_language,
     invalid_request,
+    language_of_texts,
     print_json,
     print_line,
     print_warnings,
@@ -63,7 +64,8 @@ def create_project(
     """
     with open_workspace(store) as workspace:
         if start is None:
-            project = workspace.create_project(title, language=language)
+            own = language_of_texts()
+            project = workspace.create_project(title, language=language or ("" if own == "en" else own))
         else:
             from fabula.workspace.read_only import is_read_only, read_view_to_copy
 

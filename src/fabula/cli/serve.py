@@ -33,6 +33,11 @@ def _read_settings(path: Path | None) -> None:
             os.environ.setdefault(name, value)
 
 
+def _has_browser() -> bool:
+    """Whether a browser can open a window: one that runs in the terminal would hold up the server."""
+    return sys.platform in ("darwin", "win32") or any(os.environ.get(one) for one in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
 @commands.command()
 def serve(
     host: Annotated[
@@ -81,7 +86,7 @@ def serve(
         say("Open this link; it works once: {link}", link=address.link)
         say("Programs send this token: {token}", token=address.token)
         sys.stdout.flush()  # whoever started this process may read the link from a pipe
-        if not no_open:
+        if not no_open and _has_browser():
             import webbrowser
 
             webbrowser.open(address.link)

@@ -188,6 +188,7 @@ class Assembly(Struct, kw_only=True):
             nearby=nearby,
             text_before_cursor=text,
             previously_included=self._previously_included(vantage, only_recent=only_recent),
+            previously_placed=frozenset(before.placed),
             reselect=only_recent or self._must_reselect(text, prepared.measure),
             source_state=before.source_state if self.same_place else {},
             warnings=[],

@@ -17,7 +17,7 @@ from fabula.text.windows import BLOCK_SEPARATOR
 
 MAX_LISTS = 256  # rendered lists in the cache
 MAX_GROUPS = 1000  # groups of fragments in the cache
-CACHED_CHARACTERS = 2_000_000  # of measured fragments, in one generation of the cache
+CACHED_CHARACTERS = 1_000_000  # of measured fragments, in one generation of the cache
 
 
 class TextBlock(Struct, frozen=True, eq=False, gc=False):

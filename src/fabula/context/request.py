@@ -185,10 +185,20 @@ class SourceRequest(Struct, frozen=True, kw_only=True):
     text_before_cursor: TextWindow | None = None
     history_window: HistoryWindow = HistoryWindow()
     previously_included: tuple[str, ...] = ()  # sources of the last prompt; offer them again if they still hold
+    previously_placed: frozenset[str] = frozenset()  # of these, what stood at a place of its own
     reselect: bool = True  # the retrieved layer is selected anew in this request
     source_state: Mapping[str, bytes] = {}  # by source: the state it saved in the last request of this place
     macros: MacroExpander = field(default_factory=MacroExpander)
     warnings: list[str] = []  # a source may add warnings, each `CODE: sentence`
+
+    def is_common(self, source: str, known_to: frozenset[str] | None, present: frozenset[str]) -> bool:
+        """Whether a text stands in the part of a chat's prompt that all who are present have in common.
+
+        One of the last prompt stays where it stood until the layer is selected anew, whoever joins or leaves meanwhile.
+        """
+        if not self.reselect and source in self.previously_included:
+            return source not in self.previously_placed
+        return known_to is None or present <= known_to
 
     def earliest_shown_position(self) -> Position | None:
         """Where the text window would begin with all tokens available; what follows may be in the prompt anyway."""

@@ -119,6 +119,7 @@ def load_participants(reading: ReadTransaction) -> Participants:
     return Participants({one.id: one for one in list_participants(reading)})
 
 
-def list_participants(reading: ReadTransaction) -> list[Participant]:
-    """Return all participants, including those who are gone."""
-    return [read_struct(Participant, row) for row in reading.rows(participants, order=(participants.c.id,))]
+def list_participants(reading: ReadTransaction, *, by_age: bool = False) -> list[Participant]:
+    """Return all participants, including those who are gone, by their ids, or the oldest first."""
+    order = (participants.c.made, participants.c.id) if by_age else (participants.c.id,)
+    return [read_struct(Participant, row) for row in reading.rows(participants, order=order)]

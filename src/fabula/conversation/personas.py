@@ -180,9 +180,9 @@ def make_macro_values(request: Request, view: View, vantage: Vantage) -> MacroVa
     )
 
 
-def place_for_listeners(fragment: Fragment, attendance: Attendance) -> Fragment:
+def place_for_listeners(fragment: Fragment, attendance: Attendance, source_request: SourceRequest) -> Fragment:
     """Put a text that not everybody present knows behind what is the same in every speaker's prompt."""
-    if fragment.known_to is None or attendance.present <= fragment.known_to:
+    if source_request.is_common(fragment.source, fragment.known_to, attendance.present):
         return fragment
     return replace(fragment, placement=Placement(depth=PERSONA_DEPTH))
 

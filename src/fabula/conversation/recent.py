@@ -93,7 +93,7 @@ def offer_recent_conversations(source_request: SourceRequest, view: View) -> Ite
     found = [fragment for fragment in fragments if fragment.source != current][:MAX_RECENT]
     conversations = view.snapshot(Conversations)
     attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
-    return found if attendance is None else [place_for_listeners(one, attendance) for one in found]
+    return found if attendance is None else [place_for_listeners(one, attendance, source_request) for one in found]
 
 
 RECENT_CONVERSATION_SOURCE = FunctionSource(name="talks", function=offer_recent_conversations, blocking=False)

@@ -8,6 +8,7 @@ complete.
 from __future__ import annotations
 
 from enum import StrEnum
+from traceback import extract_tb
 
 from fabula.core.messages import Sentence
 
@@ -104,6 +105,7 @@ class Code(StrEnum):
     ACCESS_HOST_REFUSED = "ACCESS_HOST_REFUSED"
     ACCESS_LINK_INVALID = "ACCESS_LINK_INVALID"
     ACCESS_ORIGIN_REFUSED = "ACCESS_ORIGIN_REFUSED"
+    ACCESS_PROXY_REFUSED = "ACCESS_PROXY_REFUSED"
     ACCESS_REQUIRED = "ACCESS_REQUIRED"
     ACCESS_TOO_MANY_TRIES = "ACCESS_TOO_MANY_TRIES"
     HTTP_BODY_TOO_LARGE = "HTTP_BODY_TOO_LARGE"
@@ -115,6 +117,7 @@ class Code(StrEnum):
     HTTP_NOT_FOUND = "HTTP_NOT_FOUND"
     HTTP_TOO_MANY_REQUESTS = "HTTP_TOO_MANY_REQUESTS"
     HTTP_TOO_SLOW = "HTTP_TOO_SLOW"
+    HTTP_UPLOAD_QUOTA = "HTTP_UPLOAD_QUOTA"
     HTTP_VERSION_CONFLICT = "HTTP_VERSION_CONFLICT"
     SERVER_FAILED = "SERVER_FAILED"
 
@@ -155,3 +158,9 @@ class FabulaError(Exception):
     def sentence(self) -> str:
         """The message in English."""
         return str(self.message)
+
+
+def describe_place(error: BaseException) -> str:
+    """Return the type of an exception and where it was raised, for logs: its text may hold a text of the story."""
+    places = extract_tb(error.__traceback__)
+    return f"{type(error).__name__} at {f'{places[-1].name}:{places[-1].lineno}' if places else 'unknown'}"

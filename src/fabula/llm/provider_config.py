@@ -16,7 +16,7 @@ from fabula.core.messages import message
 
 KEYRING_SERVICE = "fabula"  # the service name of our keys in the keyring
 
-ApiStyle = Literal["openai", "anthropic", "local", "clipboard"]
+ApiStyle = Literal["openai", "anthropic", "local", "clipboard", "demo"]
 
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):
@@ -69,6 +69,7 @@ BUILT_IN_PROVIDERS = {
         ProviderConfig(name="vllm", base_url="http://127.0.0.1:8000/v1", needs_key=False),
         ProviderConfig(name="local", api_style="local", needs_key=False, retry_policy=LOCAL_RETRY_POLICY),
         ProviderConfig(name="clipboard", api_style="clipboard", needs_key=False),
+        ProviderConfig(name="demo", api_style="demo", needs_key=False, model="demo"),
     )
 }
 

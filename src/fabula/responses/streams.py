@@ -24,11 +24,12 @@ class StreamEvent(Struct, frozen=True):
 
 
 class StreamRecord(Struct, frozen=True):
-    """A stream: whose it is, and whether it is running, cancelled or ended."""
+    """A stream: whose it is, whether it is running, cancelled or ended, and when its writer was last heard of."""
 
     id: str
     user: str
     state: str
+    changed_at: str
 
 
 def begin_stream(tx: WriteTransaction, user: str) -> str:
@@ -61,10 +62,23 @@ def cancel_stream(tx: WriteTransaction, stream_id: str) -> None:
     tx.update_rows(streams, {"state": "cancelled"}, is_running)
 
 
+def close_stream(tx: WriteTransaction, stream_id: str, *, unchanged_since: str, after: int) -> None:
+    """End a stream whose writer is gone, with an event that says so, unless it was heard of meanwhile.
+
+    The event comes behind those that are kept and behind `after`: a reader may have got more than was kept.
+    """
+    row = tx.require(streams, id=stream_id)
+    if row.state == "ended" or row.changed_at != unchanged_since:
+        return
+    kept = tx.rows(stream_events, stream_events.c.stream_id == stream_id, only=("number",))
+    number = max([after, *(one.number for one in kept)]) + 1
+    append_events(tx, stream_id, [StreamEvent(number, "stopped", "{}")], ended=True)
+
+
 def read_stream(reading: ReadTransaction, stream_id: str, after: int) -> tuple[StreamRecord, list[StreamEvent]]:
     """Return a stream and its events behind a number."""
     row = reading.require(streams, id=stream_id)
     later = and_(stream_events.c.stream_id == stream_id, stream_events.c.number > after)
     rows = reading.rows(stream_events, later, order=(stream_events.c.number,))
     events = [StreamEvent(one.number, one.kind, one.data) for one in rows]
-    return StreamRecord(row.id, row.user, row.state), events
+    return StreamRecord(row.id, row.user, row.state, row.changed_at), events

@@ -4,6 +4,9 @@ A question shares its words with the conversation around its answer. A page shar
 page of the book. So here neighbouring passages share nothing, a chapter does not lift its passages, only the most
 telling words are looked up, and rare ones count for more: a name and a thing together say more than any number of
 doors and candles.
+
+Whoever and whatever the page names has a share of its own. What a scene needs to know of somebody often shares no word
+with it but the name, so among the passages with a name those count that tell a lasting detail (`text/telling.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from functools import partial
 from itertools import repeat
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fabula.search.index.inverted_index import Integers, InvertedIndex, WeightedNumbers
 from fabula.search.index.passage_table import Numbers, PassageTable
@@ -23,6 +27,9 @@ from fabula.text.terms import count_shared_terms
 MAX_WORDS = 24  # of a page that are looked up, and twice as many single characters
 RARITY_POWER = 1.5
 NAME_WEIGHT = 0.5  # of the terms of a name
+NAMED_WEIGHT = 0.3  # of a passage that names somebody of the page, where the best passage by its words has 1,
+TELLING_WEIGHT = 0.9  # and of a lasting detail that it tells
+NAME_RARITY_POWER = 0.75
 _COUNT_WEIGHTS = np.sqrt(np.arange(4, dtype=np.float32))  # of a term that occurs 0 to 3 times in the query
 _NO_TERMS: WeightedNumbers = np.zeros(0, np.int32), np.zeros(0, np.float32)
 
@@ -35,6 +42,22 @@ def score_page_query(index: InvertedIndex, table: PassageTable, query: Query) ->
     characters = _sum_weights([(characters, weight) for (_, characters), weight in parts])
     scores = _score_terms(index, table, *words, MAX_WORDS)
     return scores + _score_terms(index, table, *characters, 2 * MAX_WORDS) if len(characters[0]) else scores
+
+
+def add_name_scores(
+    table: PassageTable, scores: Numbers, holders: Sequence[Integers], allowed: NDArray[np.bool_] | None
+) -> Numbers:
+    """Scores by words, and beside them the share of passages that name somebody of the page.
+
+    `holders` are the passages with each name. A passage with several names counts by the rarest of them.
+    """
+    best = float((scores if allowed is None else scores[allowed]).max(initial=0.0))
+    shares = np.zeros(table.size, np.float32)
+    for passages in holders:
+        rarity = np.log1p(table.size / len(passages)) / np.log1p(table.size)
+        share = rarity**NAME_RARITY_POWER * (NAMED_WEIGHT + TELLING_WEIGHT * table.telling[passages])
+        shares[passages] = np.maximum(shares[passages], share)
+    return scores + np.float32(best or 1.0) * shares
 
 
 def _number_terms(index: InvertedIndex, text: str) -> tuple[WeightedNumbers, WeightedNumbers]:

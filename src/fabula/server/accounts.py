@@ -53,24 +53,48 @@ class Accounts:
 
         A caller who is not known any more, because the store must be asked again, is returned too.
         """
-        hashed, now = access.hash_secret(secret[:200]), self._clock()
+        hashed = access.hash_secret(secret[:200])
         local = self._tokens.get(hashed)
         if local is not None or not access.has_secret_form(secret):
             return True, local
-        with self._lock:
-            until, found = self._remembered.get(hashed, (0.0, None))
-            return until > now or self._refused.get(hashed, 0.0) > now, found
+        return self._recall(hashed)
 
     def load(self, secret: str) -> Access | None:
         """Ask the store whose secret this is, and remember it for a few seconds."""
-        hashed, until, found = access.hash_secret(secret), self._clock() + REMEMBERED_SECONDS, self._load(secret)
+        until, found = self._clock() + REMEMBERED_SECONDS, self._load(secret)
+        return self._remember(access.hash_secret(secret), until, found)
+
+    def find_named(self, account: str) -> Access | None:
+        """Return the caller whom a trusted proxy names."""
+        is_known, found = self.recall_named(account)
+        return found if is_known else self.load_named(account)
+
+    def recall_named(self, account: str) -> tuple[bool, Access | None]:
+        """Return whether it is known, without the store, whom a trusted proxy names, and the caller."""
+        return self._recall(f"account:{account[:100]}")
+
+    def load_named(self, account: str) -> Access | None:
+        """Ask the store for somebody whom a trusted proxy names; the owner of the store is never named."""
+        until = self._clock() + REMEMBERED_SECONDS
+        with self._store.read(user=LOCAL_USER) as reading:
+            person = access.find_person(reading, account[:100])
+        found = None if person is None else Access(user=person.id, memberships=person.memberships)
+        return self._remember(f"account:{account[:100]}", until, found)
+
+    def _recall(self, key: str) -> tuple[bool, Access | None]:
+        now = self._clock()
         with self._lock:
-            self._remembered.pop(hashed, None)
-            self._refused.pop(hashed, None)
+            until, found = self._remembered.get(key, (0.0, None))
+            return until > now or self._refused.get(key, 0.0) > now, found
+
+    def _remember(self, key: str, until: float, found: Access | None) -> Access | None:
+        with self._lock:
+            self._remembered.pop(key, None)
+            self._refused.pop(key, None)
             if found is not None:
-                self._remembered[hashed] = (until, found)
+                self._remembered[key] = (until, found)
             else:
-                self._refused[hashed] = until
+                self._refused[key] = until
             for remembered, most in ((self._remembered, _MAX_REMEMBERED), (self._refused, _MAX_REFUSED)):
                 while len(remembered) > most:
                     remembered.popitem(last=False)

@@ -22,10 +22,12 @@ from fabula.server.handlers import API, RouteTable
 from fabula.server.limits import read_rates
 from fabula.server.metrics import METRICS_PATH, ServerMetrics, is_open
 from fabula.server.openapi import make_document
+from fabula.server.page import make_page_handlers
 from fabula.server.problems import choose_language, describe_exception, encode_problem
 from fabula.server.programs import ProgramServer
+from fabula.server.proxies import read_proxy_settings
 from fabula.server.routes import ROUTES, Route
-from fabula.server.security import COOKIE, SESSION_PATH, ASGIApp, SecurityMiddleware, read_session
+from fabula.server.security import COOKIE, PAGE_PATH, SESSION_PATH, ASGIApp, SecurityMiddleware, read_session
 from fabula.server.streams import StreamHub
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.schemas.people import SignInRequest
@@ -56,7 +58,7 @@ def make_app(
     @get(API, media_type=MediaType.HTML)
     async def show_api() -> str:
         """Show all routes to people."""
-        return make_page(table.routes)
+        return await workspace.call(make_page, table.routes)
 
     @get(f"{API}/style.css", media_type="text/css")
     async def show_style() -> str:
@@ -88,7 +90,8 @@ def make_app(
                 Code.ACCESS_LINK_INVALID,
                 message("This link was used already or is too old. Start `fabula serve` again for a new one."),
             )
-        return _with_cookie(Response(None, status_code=303, headers={"location": API}), session)
+        answer: Response[None] = Response(None, status_code=303, headers={"location": PAGE_PATH})
+        return _with_cookie(request, answer, session)
 
     @post(SESSION_PATH, status_code=204)
     async def sign_in(request: Request[Any, Any, Any]) -> Response[None]:
@@ -99,7 +102,7 @@ def make_app(
             raise FabulaError(
                 Code.ACCESS_REQUIRED, message("There is no account with this name and this password. Try again.")
             )
-        return _with_cookie(Response(None), session)
+        return _with_cookie(request, Response(None), session)
 
     @delete(SESSION_PATH, status_code=204)
     async def sign_out(request: Request[Any, Any, Any]) -> Response[None]:
@@ -129,6 +132,7 @@ def make_app(
             make_event_handler(workspace, events),
             programs.make_handler(),
             *others,
+            *make_page_handlers(),
             *handlers,
         ],
         exception_handlers={Exception: _answer_exception},
@@ -139,14 +143,20 @@ def make_app(
         lifespan=[programs.run, metrics.watch],
         on_shutdown=[table.streams.close, events.close],
     )
-    open_paths = (METRICS_PATH,) if is_open() else ()
     return SecurityMiddleware(
-        app, accounts, hosts=hosts, rates=read_rates(), open_paths=open_paths, on_answer=metrics.count_request
+        app,
+        accounts,
+        hosts=hosts,
+        rates=read_rates(),
+        proxy=read_proxy_settings(),
+        open_paths=(METRICS_PATH,) if is_open() else (),
+        on_answer=metrics.count_request,
     )
 
 
-def _with_cookie(answer: Response[None], session: str) -> Response[None]:
-    answer.set_cookie(COOKIE, session, max_age=SESSION_DAYS * 86_400, httponly=True, samesite="strict", path="/")
+def _with_cookie(request: Request[Any, Any, Any], answer: Response[None], session: str) -> Response[None]:
+    age, is_secure = SESSION_DAYS * 86_400, request.scope["scheme"] == "https"
+    answer.set_cookie(COOKIE, session, max_age=age, httponly=True, samesite="strict", path="/", secure=is_secure)
     return answer
 
 

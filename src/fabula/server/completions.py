@@ -140,7 +140,8 @@ def make_completion_handlers(workspace: Workspace) -> list[HTTPRouteHandler]:
     async def embed(request: Request[Any, Any, Any]) -> Response[Any]:
         """Turn texts into vectors, where a project has an embedder."""
         body = await request.body()
-        return _respond(await workspace.call(_embed, workspace, get_access(request.scope), body))
+        access = get_access(request.scope)
+        return await workspace.call(lambda: _respond(_embed(workspace, access, body)))  # vectors are long
 
     return [complete, list_all, show_model, embed]
 

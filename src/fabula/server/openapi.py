@@ -17,6 +17,7 @@ from fabula.server.problems import MEDIA_TYPE, Problem
 from fabula.server.requests import FILE_FIELD, JSON
 from fabula.server.routes.route import Route
 from fabula.workspace.schemas.events import ProjectEvent
+from fabula.workspace.schemas.people import SignInRequest
 
 EVENTS = "text/event-stream"
 BINARY = "application/octet-stream"
@@ -29,6 +30,7 @@ PATH_EXAMPLES = {  # of the parameters of paths, by name
     "conversation": "On the quay",
     "deleted": "The Old Draft",
     "entry": "Mara",
+    "sample": "lantern_coast",
     "item": "1",
     "key": "my script",
     "kind": "prompt",
@@ -54,48 +56,149 @@ _PROBLEM = "#/components/responses/Problem"
 _REF = "#/components/schemas/{name}"
 _HEADERS = {
     "IfMatch": ("If-Match", "The ETag of what is changed; refused with 412 if it has another one by now."),
+    "IfNoneMatch": ("If-None-Match", "The ETag of what the caller has; answered with 304 if nothing changed since."),
     "IdempotencyKey": ("Idempotency-Key", "A name of this request: sent again with it, it is not done again."),
     "LastEventId": ("Last-Event-ID", "The id of the last event that was received; those behind it follow."),
 }
+_EVENT: dict[str, Any] = {  # of any stream; it begins with `stream` and ends with `done`, `stopped` or `problem`
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "event": {"type": "string"},
+        "data": {"type": "string", "contentMediaType": JSON},
+    },
+    "required": ["event", "data"],
+}
+
+
+def _describe_event(*data: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe an event of a stream by what its data may be."""
+    described = {**_EVENT["properties"]["data"], "contentSchema": {"anyOf": data}}
+    return {**_EVENT, "properties": {**_EVENT["properties"], "data": described}}
+
+
+_COMMON_DATA: tuple[dict[str, Any], ...] = (  # of the events that begin and end every stream of a verb
+    {"type": "object", "properties": {"stream": {"type": "string"}}, "required": ["stream"]},
+    {"type": "object", "properties": {"reason": {"type": "string"}}, "additionalProperties": False},
+    {"$ref": _REF.format(name=Problem.__name__)},
+)
 _STREAM_PARAMETERS = [
     {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, "example": PATH_EXAMPLES[name]}
     for name in ("project", "stream")
 ]
-_STREAM_PATHS: dict[str, Any] = {  # of every stream, whatever began it
-    "/api/projects/{project}/events": {
-        "get": {
-            "operationId": "events.follow",
-            "tags": ["events"],
-            "summary": "Say what changes in a project, from now on or behind an event.",
-            "description": "Needs the right `assemble`. An event names what changed that the caller may read.",
-            "parameters": [_STREAM_PARAMETERS[0], {"$ref": "#/components/parameters/LastEventId"}],
-            "responses": {
-                "200": {
-                    "description": "The events: `ready` first, then `change`, or `reset` where anything may differ.",
-                    "content": {EVENTS: {"schema": {"$ref": _REF.format(name=ProjectEvent.__name__)}}},
-                },
-                "default": {"$ref": _PROBLEM},
-            },
+_OBJECT = {"type": "object"}
+_DONE = {"204": {"description": "Done."}}
+_STATUS = {"200": {"description": "It does.", "content": {JSON: {"schema": _OBJECT}}}}
+_DEFAULT = {"default": {"$ref": _PROBLEM}}
+_SESSION_BODY = {
+    "required": True,
+    "content": {
+        JSON: {
+            "schema": {"$ref": _REF.format(name=SignInRequest.__name__)},
+            "example": {"account": "ann", "password": "a long one"},
         }
     },
-    "/api/projects/{project}/streams/{stream}": {
-        "get": {
-            "operationId": "streams.follow",
-            "tags": ["streams"],
-            "summary": "Go on with a stream behind an event, or from its beginning.",
-            "parameters": [*_STREAM_PARAMETERS, {"$ref": "#/components/parameters/LastEventId"}],
-            "responses": {
-                "200": {"description": "The events.", "content": {EVENTS: {"schema": {"type": "string"}}}},
-                "default": {"$ref": _PROBLEM},
+}
+_OPENAI_ERROR = {
+    "description": "A refusal in OpenAI's form, or as everywhere where the caller is not let in.",
+    "content": {
+        JSON: {"schema": {"type": "object", "properties": {"error": _OBJECT}, "required": ["error"]}},
+        MEDIA_TYPE: {"schema": {"$ref": _REF.format(name=Problem.__name__)}},
+    },
+}
+
+
+def _describe_other(
+    name: str, summary: str, responses: Mapping[str, Any], *, default: Mapping[str, Any] = _DEFAULT, **more: Any
+) -> dict[str, Any]:
+    """Describe an address that is not in the table of routes."""
+    return {
+        "operationId": name,
+        "tags": [name.partition(".")[0]],
+        "summary": summary,
+        "responses": {**responses, **default},
+        **more,
+    }
+
+
+def _describe_openai(name: str, summary: str, example: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    """Describe an address of OpenAI's API, which a client knows already."""
+    content: dict[str, Any] = {JSON: {"schema": _OBJECT}}
+    if example is not None:
+        body = {"schema": {**_OBJECT, "required": list(example)}, "example": dict(example)}
+        more["requestBody"] = {"required": True, "content": {JSON: body}}
+    if name == "openai.complete":
+        content[EVENTS] = {"schema": {"type": "object", "properties": {"data": {"type": "string"}}}}
+    answers = {"200": {"description": summary, "content": content}}
+    return _describe_other(name, summary, answers, default={"default": _OPENAI_ERROR}, **more)
+
+
+_OTHER_PATHS: dict[str, Any] = {  # beside those of the table of routes
+    "/api/projects/{project}/events": {
+        "get": _describe_other(
+            "events.follow",
+            "Say what changes in a project, from now on or behind an event.",
+            {
+                "200": {
+                    "description": "The events: `ready` first, then `change`, or `reset` where anything may differ.",
+                    "content": {EVENTS: {"schema": _describe_event({"$ref": _REF.format(name=ProjectEvent.__name__)})}},
+                }
             },
-        },
-        "delete": {
-            "operationId": "streams.cancel",
-            "tags": ["streams"],
-            "summary": "Stop a stream.",
-            "parameters": _STREAM_PARAMETERS,
-            "responses": {"204": {"description": "Done."}, "default": {"$ref": _PROBLEM}},
-        },
+            description="Needs the right `assemble`. An event names what changed that the caller may read.",
+            parameters=[_STREAM_PARAMETERS[0], {"$ref": "#/components/parameters/LastEventId"}],
+        )
+    },
+    "/api/projects/{project}/streams/{stream}": {
+        "get": _describe_other(
+            "streams.follow",
+            "Go on with a stream behind an event, or from its beginning.",
+            {"200": {"description": "The events.", "content": {EVENTS: {"schema": _EVENT}}}},
+            parameters=[*_STREAM_PARAMETERS, {"$ref": "#/components/parameters/LastEventId"}],
+        ),
+        "delete": _describe_other("streams.cancel", "Stop a stream.", _DONE, parameters=_STREAM_PARAMETERS),
+    },
+    "/api/session": {
+        "post": _describe_other(
+            "session.sign_in",
+            "Begin a session with the name of an account and its password.",
+            _DONE,
+            security=[],
+            requestBody=_SESSION_BODY,
+        ),
+        "delete": _describe_other("session.sign_out", "End the session that the request comes with.", _DONE),
+    },
+    "/healthz": {"get": _describe_other("health.live", "Say that the process answers.", _STATUS, security=[])},
+    "/readyz": {"get": _describe_other("health.ready", "Say whether the store answers.", _STATUS, security=[])},
+    "/v1/chat/completions": {
+        "post": _describe_openai(
+            "openai.complete",
+            "Answer a client's conversation with the context of a story, at once or as a stream.",
+            {
+                "model": "fabula/The Lantern Coast",
+                "messages": [{"role": "user", "content": "Who keeps the lantern now?"}],
+            },
+        )
+    },
+    "/v1/embeddings": {
+        "post": _describe_openai(
+            "openai.embed", "Turn texts into vectors.", {"model": "fabula/The Lantern Coast", "input": "The lantern."}
+        )
+    },
+    "/v1/models": {"get": _describe_openai("openai.list_models", "List the projects of a caller as models.")},
+    "/v1/models/{model}": {
+        "get": _describe_openai(
+            "openai.find_model",
+            "Show one project as a model.",
+            parameters=[
+                {
+                    "name": "model",
+                    "in": "path",
+                    "required": True,
+                    "schema": {"type": "string"},
+                    "example": "fabula/The Lantern Coast",
+                }
+            ],
+        )
     },
 }
 
@@ -103,7 +206,7 @@ _STREAM_PATHS: dict[str, Any] = {  # of every stream, whatever began it
 def make_document(routes: Iterable[Route]) -> dict[str, Any]:
     """Make the OpenAPI document of routes."""
     routes = tuple(routes)
-    kinds: dict[Any, None] = {Problem: None, ProjectEvent: None}
+    kinds: dict[Any, None] = {Problem: None, ProjectEvent: None, SignInRequest: None}
     for route in routes:
         kinds[route.request_type] = None
         if route.answer.kind is not None:
@@ -113,8 +216,8 @@ def make_document(routes: Iterable[Route]) -> dict[str, Any]:
     by_kind = dict(zip(ordered, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        readers = [one for one in routes if one.method == "GET" and one.path == route.path]
-        operation = _describe_operation(route, by_kind, components, has_version=bool(readers))
+        has_version = any(one.has_version for one in routes if one.path == route.path)
+        operation = _describe_operation(route, by_kind, components, has_version=has_version)
         paths.setdefault(f"/api{route.path}", {})[route.method.lower()] = operation
     return {
         "openapi": "3.1.0",
@@ -125,7 +228,7 @@ def make_document(routes: Iterable[Route]) -> dict[str, Any]:
         },
         "servers": [{"url": "/"}],
         "security": [{"token": []}, {"session": []}],
-        "paths": {**paths, **_STREAM_PATHS},
+        "paths": {**paths, **_OTHER_PATHS},
         "components": {
             "schemas": dict(sorted(components.items())),
             "parameters": {
@@ -174,6 +277,9 @@ def _describe_operation(
         "parameters": parameters,
         "responses": {str(route.status): _describe_answer(route, by_kind), "default": {"$ref": _PROBLEM}},
     }
+    if route.has_version:
+        operation["responses"]["304"] = {"description": "It has the version that `If-None-Match` names."}
+        parameters.append({"$ref": "#/components/parameters/IfNoneMatch"})
     if route.reads_query:
         parameters.extend(_describe_query(route, fields))
         if route.file == "upload":
@@ -213,5 +319,13 @@ def _describe_answer(route: Route, by_kind: Mapping[Any, Any]) -> dict[str, Any]
         return {"description": "Done."}
     if route.file == "download":
         return {"description": route.summary, "content": {BINARY: {"schema": {"type": "string", "format": "binary"}}}}
-    media_type = EVENTS if route.stream else JSON
-    return {"description": route.summary, "content": {media_type: {"schema": by_kind[route.answer.kind]}}}
+    schema = by_kind[route.answer.kind]
+    if route.stream:
+        return {"description": route.summary, "content": {EVENTS: {"schema": _describe_event(schema, *_COMMON_DATA)}}}
+    return {"description": route.summary, "content": {JSON: {"schema": schema}}}
+
+
+if __name__ == "__main__":
+    from fabula.server.routes import ROUTES
+
+    print(msgspec.json.format(msgspec.json.encode(make_document(ROUTES))).decode())

@@ -25,6 +25,7 @@ from fabula.server.accounts import Accounts
 from fabula.server.address import LINK_PATH, LOOPBACK
 from fabula.server.limits import RateSettings, RequestRates, TokenBuckets
 from fabula.server.problems import choose_language, describe_exception, describe_refusal, encode_problem
+from fabula.server.proxies import ProxySettings
 
 log = logging.getLogger("fabula.security")
 
@@ -35,11 +36,15 @@ FindAccess = Callable[[], Access | None]
 ASGIApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 COOKIE = "fabula_session"
-OPEN_PATHS = ("/healthz", "/readyz")  # and the links that begin a session
+PAGE_PATH, ASSETS_PATH = "/", "/assets/"  # of the page, which holds nothing of a story
+OPEN_PATHS = ("/healthz", "/readyz", PAGE_PATH)  # and the files of the page, and the links that begin a session
 SESSION_PATH = "/api/session"  # signing in needs no caller yet
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
 SECURITY_HEADERS = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "content-security-policy": CONTENT_POLICY,
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
@@ -49,7 +54,8 @@ SECURITY_HEADERS = {
 }
 _LOGGED_STATUSES = (401, 403, 421, 429)
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-_HEADERS = [(name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
+_DEFAULTS = {**SECURITY_HEADERS, "cache-control": "no-store"}  # unless an answer has its own
+_HEADERS = [(name.encode(), value.encode()) for name, value in _DEFAULTS.items()]
 
 
 class SecurityMiddleware:
@@ -62,17 +68,20 @@ class SecurityMiddleware:
         *,
         hosts: Iterable[str] = (),
         rates: RateSettings | None = None,
+        proxy: ProxySettings | None = None,
         open_paths: Iterable[str] = (),
         on_answer: Callable[[Scope, int, float], None] = lambda *_: None,
     ) -> None:
         """`hosts` are names of this server beside those of the loopback, `open_paths` need no caller.
 
-        `on_answer` is told the status of each answer and how many seconds it took.
+        `proxy` says which proxies are trusted, and `on_answer` is told the status of each answer and how many seconds
+        it took.
         """
         self.app = app
         self._accounts = accounts
         self._open_paths, self._on_answer = frozenset((*OPEN_PATHS, *open_paths)), on_answer
-        self._hosts = LOOPBACK | {host.lower() for host in hosts}
+        self._proxy = proxy or ProxySettings()
+        self._hosts = LOOPBACK | {host.lower() for host in (*hosts, *self._proxy.hosts)}
         self._rates = RequestRates(rates or RateSettings())
         self._log_lines = TokenBuckets(1.0, 20.0)
         self._loading: dict[str, asyncio.Task[Access | None]] = {}  # by secret, of callers that the store is asked for
@@ -83,24 +92,28 @@ class SecurityMiddleware:
             await self.app(scope, receive, send)
             return
 
-        address, start = scope["client"][0] if scope.get("client") else "", time.perf_counter()
+        start = time.perf_counter()
+        headers = _read_headers(scope)
+        sender = scope["client"][0] if scope.get("client") else ""
+        is_proxy = self._proxy.is_trusted(sender)
+        address = self._proxy.find_client(sender, headers.get("x-forwarded-for", "")) if is_proxy else sender
+        if is_proxy and headers.get("x-forwarded-proto", "").lower() == "https":
+            scope["scheme"] = "https"  # so that cookies are sent over TLS alone
 
         async def send_with_headers(sent: MutableMapping[str, Any]) -> None:
             if sent["type"] == "http.response.start":
                 names = {name.lower() for name, _ in sent["headers"]}
-                more = [(b"cache-control", b"no-store")] if b"cache-control" not in names else []
-                sent["headers"] = [*sent["headers"], *_HEADERS, *more]
+                sent["headers"] = [*sent["headers"], *(one for one in _HEADERS if one[0] not in names)]
                 self._on_answer(scope, sent["status"], time.perf_counter() - start)
                 if sent["status"] in _LOGGED_STATUSES:
                     self._log_refusal(scope, address, sent["status"])
             await send(sent)
 
-        headers = _read_headers(scope)
         try:
             if scope["type"] != "http":
                 raise FabulaError(Code.HTTP_NOT_FOUND, message("There is nothing at this address."))
             self._rates.count_request(address)
-            set_access(scope, *await self._check(scope["method"], scope["path"], headers, address))
+            set_access(scope, *await self._check(scope["method"], scope["path"], headers, address, is_proxy))
         except FabulaError as error:
             problem = describe_refusal(error, choose_language(headers.get("accept-language", "")))
             await _send_problem(send_with_headers, encode_problem(problem))
@@ -111,7 +124,7 @@ class SecurityMiddleware:
             describe_exception(error)
 
     async def _check(
-        self, method: str, path: str, headers: dict[str, str], address: str
+        self, method: str, path: str, headers: dict[str, str], address: str, is_proxy: bool
     ) -> tuple[Access | None, FindAccess]:
         """Return the caller, and what finds it again; None where the path is open to everybody."""
         host = headers.get("host", "")
@@ -128,33 +141,56 @@ class SecurityMiddleware:
                 Code.HTTP_CONTENT_ENCODING,
                 message("The body must not be compressed: leave out `Content-Encoding`. Nothing was changed."),
             )
-        if path in self._open_paths or path.startswith(LINK_PATH) or (method == "POST" and path == SESSION_PATH):
+        is_open = path in self._open_paths or path.startswith((LINK_PATH, ASSETS_PATH))
+        if is_open or (method == "POST" and path == SESSION_PATH):
             return None, lambda: None
+        named = headers.get(self._proxy.header) if self._proxy.header else None
+        if named is not None and not is_proxy:
+            raise FabulaError(
+                Code.ACCESS_PROXY_REFUSED,
+                message("Only a trusted proxy may say who somebody is. Nothing was changed."),
+            )
         scheme, _, token = headers.get("authorization", "").partition(" ")
+        caller, accounts = token.strip(), self._accounts
         if scheme.lower() == "bearer":
-            secret = token.strip()
-            access = await self._find_access(secret, address)
+            access = await self._find_access(caller, accounts.recall, accounts.load, address)
+            find_again = partial(accounts.find_access, caller)
         else:
-            secret = read_session(headers.get("cookie", ""))
-            access = await self._find_access(secret, address)
-            if access is not None and method not in _SAFE_METHODS and origin is None:
+            if named is not None:
+                caller = named.strip().lower()
+                access = await self._find_access(caller, accounts.recall_named, accounts.load_named)
+                find_again = partial(accounts.find_named, caller)
+            else:
+                caller = read_session(headers.get("cookie", ""))
+                access = await self._find_access(caller, accounts.recall, accounts.load, address)
+                find_again = partial(accounts.find_access, caller)
+            if access is not None and method not in _SAFE_METHODS and origin is None:  # sent by a browser by itself
                 raise _refuse_origin()
         if access is None:
             raise _refuse_caller()
-        self._rates.count_caller(hash_secret(secret), address)
-        return access, partial(self._accounts.find_access, secret)
+        self._rates.count_caller(hash_secret(caller), address)
+        return access, find_again
 
-    async def _find_access(self, secret: str, address: str) -> Access | None:
-        """Find the caller of a secret; the store is asked beside the event loop, and once for one secret."""
-        is_known, access = self._accounts.recall(secret)
-        if access is None and secret:
+    async def _find_access(
+        self,
+        caller: str,
+        recall: Callable[[str], tuple[bool, Access | None]],
+        load: Callable[[str], Access | None],
+        address: str | None = None,
+    ) -> Access | None:
+        """Find a caller; the store is asked beside the event loop, and once for one caller.
+
+        Tries from an address with what is not known to be valid are counted.
+        """
+        is_known, access = recall(caller)
+        if access is None and caller and address is not None:
             self._rates.count_try(address)
         if is_known:
             return access
-        task = self._loading.get(secret)
+        task = self._loading.get(caller)
         if task is None:
-            task = self._loading[secret] = asyncio.create_task(asyncio.to_thread(self._accounts.load, secret))
-            task.add_done_callback(lambda _: self._loading.pop(secret, None))
+            task = self._loading[caller] = asyncio.create_task(asyncio.to_thread(load, caller))
+            task.add_done_callback(lambda _: self._loading.pop(caller, None))
         return await asyncio.shield(task)
 
     def _log_refusal(self, scope: Scope, address: str, status: int) -> None:

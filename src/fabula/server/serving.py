@@ -21,7 +21,6 @@ from fabula.server.app import make_app
 from fabula.server.connections import BoundedProtocol
 from fabula.server.events import EventHub
 from fabula.server.streams import StreamHub
-from fabula.settings.values import SettingValues
 from fabula.workspace.workspace import Workspace
 
 STREAM_SECONDS = 5.0  # that streams have to end when the server stops
@@ -67,12 +66,11 @@ class ProcessServer(uvicorn.Server):
     ) -> None:
         self._events, self._streams = EventHub(workspace), StreamHub(workspace)
         accounts = Accounts(workspace.store, {token: OWNER_ACCESS})
-        hosts = [host, *(SettingValues()["server.hostNames"] or "").split()]
         config = uvicorn.Config(
             make_app(
                 workspace,
                 accounts,
-                hosts=hosts,
+                hosts=[host],
                 handlers=handlers,
                 events=self._events,
                 streams=self._streams,

@@ -24,7 +24,8 @@ FLUSH_SECONDS = 0.2  # between two writes of events to the store
 POLL_SECONDS = 0.25  # between two looks at the events of another process
 LINGER_SECONDS = 5.0  # that a stream goes on without a reader
 PING_SECONDS = 15.0
-LOST_POLLS = 240  # looks without anything new after which the writer of another process counts as gone
+ALIVE_SECONDS = 2.0  # after which a writer that has no events says that it is there
+LOST_SECONDS = 10.0  # without a word of it after which the writer of another process counts as gone
 
 Encode = Callable[[Any], tuple[str, bytes]]  # an event of a verb as its kind and JSON
 
@@ -37,6 +38,7 @@ class LiveStream:
         self.events: list[StreamEvent] = []
         self.has_ended = False
         self.readers = 0
+        self.written_at = 0.0  # when this process last wrote to the store
         self._news = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
 
@@ -128,6 +130,7 @@ class StreamHub:
         """Take events from a verb until it ends, fails, is stopped or has no readers."""
         loop = asyncio.get_running_loop()
         stored, last_flush, unread_since = 0, loop.time(), loop.time()
+        live.written_at = loop.time()
         pending: asyncio.Future[Any] | None = None
         try:
             while True:
@@ -153,7 +156,7 @@ class StreamHub:
         except Exception as error:
             live.add("problem", msgspec.json.encode(describe_exception(error, language)))
         finally:
-            if pending is not None and not pending.done():
+            if pending is not None:  # also one that has failed, whose error asyncio would log, with a text perhaps
                 pending.cancel()
                 with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
                     await pending
@@ -165,26 +168,30 @@ class StreamHub:
 
     async def _flush(self, live: LiveStream, stored: int, *, ended: bool = False) -> bool:
         new = live.events[stored:]
-        log = self._workspace.responses
-        if not new and not ended:
+        log, now = self._workspace.responses, asyncio.get_running_loop().time()
+        if not new and not ended and now - live.written_at < ALIVE_SECONDS:
             record, _ = await self._workspace.call(log.read_stream, live.project_id, live.id, len(live.events))
             return record.state == "running"
+        live.written_at = now
         return await self._workspace.call(log.append, live.project_id, live.id, new, ended=ended)
 
     async def _poll(self, project_id: str, stream_id: str, after: int) -> AsyncGenerator[bytes, None]:
         """Yield the events of a stream that another process writes."""
-        quiet = 0
-        while quiet < LOST_POLLS:
-            log = self._workspace.responses
+        log, loop = self._workspace.responses, asyncio.get_running_loop()
+        heard, heard_at = "", loop.time()
+        while True:
             record, events = await self._workspace.call(log.read_stream, project_id, stream_id, after)
             for event in events:
                 after = event.number
                 yield encode_event(stream_id, event)
             if record.state == "ended":
                 return
-            quiet = 0 if events else quiet + 1
-            await asyncio.sleep(POLL_SECONDS)
-        yield b"event: stopped\ndata: {}\n\n"
+            if record.changed_at != heard:
+                heard, heard_at = record.changed_at, loop.time()
+            elif loop.time() - heard_at > LOST_SECONDS:
+                await self._workspace.call(log.close_stream, project_id, stream_id, unchanged_since=heard, after=after)
+            else:
+                await asyncio.sleep(POLL_SECONDS)
 
 
 def encode_event(stream_id: str, event: StreamEvent) -> bytes:

@@ -475,6 +475,20 @@ _LIMIT_SETTINGS = (
         budget_path=("limits", "source_fragments"),
         sentence=message("How many fragments one source may offer for a prompt."),
     ),
+    SettingDefinition(
+        name="limits.memoryMegabytes",
+        group="limits",
+        kind="int",
+        default=800,
+        minimum=200,
+        maximum=1_000_000,
+        scopes=_MACHINE,
+        variable="FABULA_MEMORY_MB",
+        sentence=message(
+            "How many megabytes one process keeps at hand of open projects: texts, indexes, conversations and token "
+            "counts. What was used longest ago leaves first, and is read again when it is asked for."
+        ),
+    ),
 )
 
 _MODELS = (
@@ -563,15 +577,6 @@ _JUDGE = (
 
 _SERVER = (
     SettingDefinition(
-        name="server.hostNames",
-        group="server",
-        kind="text",
-        scopes=_MACHINE,
-        variable="FABULA_HOST_NAMES",
-        sentence=message("The names that a reverse proxy has for this server, with spaces between them."),
-        without_value=message("the address that it listens at, and those of this machine"),
-    ),
-    SettingDefinition(
         name="server.openMetrics",
         group="server",
         kind="bool",
@@ -607,6 +612,72 @@ _SERVER = (
             "How many requests a second may come from one address, and ten times as many at once; the next is refused "
             "(HTTP_TOO_MANY_REQUESTS). From this machine itself, a hundred times as many."
         ),
+    ),
+    SettingDefinition(
+        name="server.uploadsPerHour",
+        group="server",
+        kind="int",
+        default=200,
+        minimum=1,
+        maximum=1_000_000,
+        scopes=_MACHINE,
+        variable="FABULA_UPLOADS_PER_HOUR",
+        sentence=message("How many files one person may upload within an hour."),
+    ),
+    SettingDefinition(
+        name="server.uploadMegabytesPerHour",
+        group="server",
+        kind="int",
+        default=1_000,
+        minimum=1,
+        maximum=1_000_000,
+        scopes=_MACHINE,
+        variable="FABULA_UPLOAD_MEGABYTES_PER_HOUR",
+        sentence=message("How many megabytes one person may upload within an hour."),
+    ),
+    SettingDefinition(
+        name="server.uploadSecondsPerHour",
+        group="server",
+        kind="int",
+        default=600,
+        minimum=1,
+        maximum=1_000_000,
+        scopes=_MACHINE,
+        variable="FABULA_UPLOAD_SECONDS_PER_HOUR",
+        sentence=message("How many seconds of processor time the uploads of one person may take within an hour."),
+    ),
+    SettingDefinition(
+        name="server.hosts",
+        group="server",
+        kind="text",
+        scopes=_MACHINE,
+        variable="FABULA_HOSTS",
+        sentence=message("Under which names the server is reached beside its own address, separated by commas."),
+        without_value=message("none"),
+    ),
+    SettingDefinition(
+        name="server.trustedProxies",
+        group="server",
+        kind="text",
+        scopes=_MACHINE,
+        variable="FABULA_TRUSTED_PROXIES",
+        sentence=message(
+            "Addresses and networks of reverse proxies that are believed what they say of a request, separated by "
+            "commas."
+        ),
+        without_value=message("none"),
+    ),
+    SettingDefinition(
+        name="server.proxyHeader",
+        group="server",
+        kind="text",
+        scopes=_MACHINE,
+        variable="FABULA_PROXY_HEADER",
+        sentence=message(
+            "The header by which a trusted proxy names the account of whoever signed in there; from anybody else it "
+            "is refused (ACCESS_PROXY_REFUSED)."
+        ),
+        without_value=message("no proxy signs anybody in"),
     ),
 )
 

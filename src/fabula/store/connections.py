@@ -11,7 +11,7 @@ import os
 import sqlite3
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from platformdirs import user_data_path
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -22,9 +22,13 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.store.database_errors import translate_errors
 
+if TYPE_CHECKING:
+    from fabula.store.postgres import BoundedConnection
+
 DATABASE_FILE = "fabula.db"
 DATA_VARIABLE = "FABULA_DATA"
 BUSY_SECONDS = 60
+IDLE_SECONDS = 120  # of a transaction in which nothing happens: its process is frozen or cut off, and holds locks
 CONNECT_SECONDS = 4
 SERVER_OPTIONS: dict[str, Any] = {
     "connect_timeout": CONNECT_SECONDS,
@@ -53,6 +57,7 @@ def make_sqlite_engine(file: Path) -> Engine:
         poolclass=QueuePool,
         pool_size=8,
         max_overflow=56,
+        hide_parameters=True,  # which are texts of the story, and errors may be logged
         connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False, "isolation_level": None},
     )
     event.listen(engine, "connect", _prepare)
@@ -96,6 +101,12 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
 
+def _connect_to_server(_: object, __: object, arguments: list[Any], options: dict[str, Any]) -> BoundedConnection:
+    from fabula.store.postgres import BoundedConnection
+
+    return BoundedConnection.connect(*arguments, **options)
+
+
 def make_postgres_engine(address: str) -> Engine:
     """Make an engine on a PostgreSQL server."""
     try:
@@ -106,8 +117,12 @@ def make_postgres_engine(address: str) -> Engine:
             message("That is not the address of a database. An address looks like postgresql://user@host/name."),
         ) from error
     try:
-        options = {**SERVER_OPTIONS, "options": f"-c lock_timeout={BUSY_SECONDS * 1000}"}
-        return create_engine(url, pool_size=8, max_overflow=24, connect_args=options)
+        limits = {"lock_timeout": BUSY_SECONDS, "idle_in_transaction_session_timeout": IDLE_SECONDS}
+        given = " ".join(f"-c {name}={seconds * 1000}" for name, seconds in limits.items())
+        options = {**SERVER_OPTIONS, "options": given}
+        engine = create_engine(url, pool_size=8, max_overflow=24, hide_parameters=True, connect_args=options)
+        event.listen(engine, "do_connect", _connect_to_server)
+        return engine
     except ImportError as error:
         raise FabulaError(
             Code.STORE_UNREACHABLE,

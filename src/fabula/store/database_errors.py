@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from fabula.core.errors import Code, FabulaError
@@ -57,6 +57,10 @@ def translate_errors() -> Iterator[None]:
         yield
     except IntegrityError as error:
         raise _integrity(error) from error
+    except (DataError, OverflowError) as error:
+        raise FabulaError(
+            Code.REQUEST_INVALID, message("A number is too large to be stored. Nothing was changed.")
+        ) from error
     except (SQLAlchemyError, sqlite3.Error) as error:
         raise explain_error(error) from error
     except OSError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from sqlalchemy import ColumnElement, Dialect, Insert, Select, Table, Update, bindparam, delete, insert, select, update
 from sqlalchemy.sql import visitors
@@ -72,7 +72,7 @@ class RowQuery:
         """Return the query and its parameters for one owner, as the driver of an engine takes them."""
         compiled = self._compiled.get(dialect.name)
         if compiled is None:
-            compiled = self._compiled[dialect.name] = cast("SQLCompiler", self._query.compile(dialect=dialect))
+            compiled = self._compiled[dialect.name] = self._query.compile(dialect=dialect)
         parameters = compiled.construct_params({**_check_plain(self.table, values), _OWNER: owner_id})
         if compiled.positiontup is None:
             return compiled.string, parameters

@@ -150,9 +150,9 @@ class PostgresVersionReader:
         try:
             return self._idle.pop()
         except IndexError:
-            from psycopg import connect
+            from fabula.store.postgres import BoundedConnection
 
-            return connect(*self._arguments, **{**self._options, **SERVER_OPTIONS}, autocommit=True)
+            return BoundedConnection.connect(*self._arguments, **{**self._options, **SERVER_OPTIONS}, autocommit=True)
 
     def close(self) -> None:
         """Close the connections that are not in use."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import Row
 
 from fabula.codex.tables import pins
@@ -16,9 +17,13 @@ from fabula.manuscript.model import name_document
 from fabula.manuscript.snapshot import sort_in_reading_order
 from fabula.manuscript.tables import documents as rows
 from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.text.word_count import count_words
 from fabula.workspace.names import find_document, number_chapters
 from fabula.workspace.story_places import read_place
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
+
+_PLACES_SHOWN = 20  # of words that were found in one chapter
+_AROUND = 40  # characters shown on both sides of them
 
 
 class ChapterRecord(Struct, frozen=True, kw_only=True):
@@ -33,6 +38,23 @@ class ChapterRecord(Struct, frozen=True, kw_only=True):
     revision: int
     length: int
     pov: str | None = None
+    words: int | None = None  # counted for lists alone
+
+
+class WordsPlace(Struct, frozen=True):
+    """A place where words stand, with some of the text around them."""
+
+    offset: int
+    before: str
+    after: str
+
+
+class WordsFound(Struct, frozen=True):
+    """How often words stand in a chapter, and the first places."""
+
+    chapter: ChapterRecord
+    count: int
+    places: tuple[WordsPlace, ...]
 
 
 class ChapterText(Struct, frozen=True):
@@ -46,9 +68,11 @@ class ChapterVerbs(ProjectVerbs):
     """The documents of an open project; each is named by its id, its title or its chapter number."""
 
     def list_chapters(self) -> list[ChapterRecord]:
-        """List all documents in reading order."""
+        """List all documents in reading order, with the number of their words."""
         with self._read() as reading:
-            return list(load_records(reading).values())
+            records = load_records(reading)
+            texts = {row.id: row.text for row in reading.rows(rows, only=("id", "text"))}
+        return [replace(one, words=count_words(texts[one.id])) for one in records.values()]
 
     def read(self, chapter: str) -> ChapterText:
         """Read the text of a chapter."""
@@ -72,6 +96,16 @@ class ChapterVerbs(ProjectVerbs):
             tx.undo_label = _label(found.name)
             documents.write(tx, found.id, text, expected=expected_revision, cause="replaced")
             return load_records(tx)[found.id]
+
+    def find_words(self, words: str, *, chapter: str | None = None) -> list[WordsFound]:
+        """Find words in a chapter or in the whole manuscript, exactly as they are spelled, as replacing them would."""
+        if not words:
+            raise FabulaError(Code.TEXT_INVALID, message("Say which words to find."))
+        with self._read() as reading:
+            records = load_records(reading)
+            chosen = [find_chapter(reading, chapter).id] if chapter is not None else [*records]
+            found = [(records[one], reading.require(rows, id=one).text) for one in chosen]
+        return [_describe_words(record, text, words) for record, text in found if words in text]
 
     def replace_words(self, words: str, replacement: str, *, chapter: str | None = None) -> dict[str, int]:
         """Replace words in a chapter or in the whole manuscript; return how often, by title."""
@@ -177,6 +211,16 @@ def load_records(reading: ReadTransaction) -> dict[str, ChapterRecord]:
             pov=row.pov,
         )
     return found
+
+
+def _describe_words(record: ChapterRecord, text: str, words: str) -> WordsFound:
+    places: list[WordsPlace] = []
+    start = text.find(words)
+    while start >= 0 and len(places) < _PLACES_SHOWN:
+        end = start + len(words)
+        places.append(WordsPlace(start, text[max(0, start - _AROUND) : start], text[end : end + _AROUND]))
+        start = text.find(words, end)
+    return WordsFound(record, text.count(words), tuple(places))
 
 
 def _load(reading: ReadTransaction, document_id: str) -> ChapterText:

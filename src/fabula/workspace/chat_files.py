@@ -52,6 +52,7 @@ from fabula.workspace.verbs import ProjectVerbs
 
 MAX_NEW_PARTICIPANTS = 1000  # of one import
 _BATCH = 500  # ids in one query
+_FILE_ENDINGS = frozenset((".txt", ".md", ".json", ".html", ".pdf", ".docx", ".csv", ".zip", ".fabula"))  # no folders
 
 
 class ImportedChat(Struct, frozen=True, kw_only=True):
@@ -142,6 +143,16 @@ class ChatFileVerbs(ProjectVerbs):
                     formats=join_names((SILLYTAVERN, SESSION)),
                 ),
             )
+        is_folder = path.is_dir() or path.suffix.lower() not in _FILE_ENDINGS
+        if not as_format and not is_folder:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message(
+                    "{name} is no name for a chat file: a chat of SillyTavern ends in .jsonl, and a session is written "
+                    "to a folder. Nothing was written. In `fabula chat`, /save writes .txt and .md.",
+                    name=path.name,
+                ),
+            )
         if (as_format or (SILLYTAVERN if path.suffix.lower() == ".jsonl" else SESSION)) == SESSION:
             target = find_session_folder(chat, path)
             count, warnings = write_session(chat, target, append=append, overwrite=overwrite)
@@ -174,7 +185,11 @@ class _People:
         if chat.format == SESSION and _is_participant_id(speaker):
             ident = base_id(speaker)
             if ident not in self._known:
-                self._add(ident, chat.names.get(speaker) or chat.names.get(ident) or ident.partition(":")[2])
+                name = chat.names.get(speaker) or chat.names.get(ident) or ident.partition(":")[2]
+                found = self._match(clean_name(name), role)
+                if found is not None and found.id.partition(":")[0] == ident.partition(":")[0]:
+                    return found.speaker  # of another project, where the same one has another key
+                self._add(ident, name)
             return speaker if speaker != ident else self._known[ident].speaker
         name = clean_name(chat.names.get(speaker) or speaker) or speaker
         found = self._match(name, role)

@@ -104,6 +104,10 @@ class CodexVerbs(ProjectVerbs):
     def is_unaware(self, entry: str, progression: int | None = None) -> bool:
         """Is it about a character who will never know it? A list of knowers means nobody else, also not this one."""
         found = self.find(entry)
+        if progression is not None and not 0 < progression <= len(found.progressions):
+            raise FabulaError(
+                Code.STORE_NOT_FOUND, message("{sentence} Nothing was changed.", sentence=_count_progressions(found))
+            )
         known_to = found.known_to if progression is None else found.progressions[progression - 1].known_to
         knowers = {one.knower for one in self.list_knowers(found.id) if one.progression == progression}
         return found.type == "character" and known_to is not None and found.id not in knowers
@@ -459,13 +463,18 @@ def _describe_kinds(entry: Entry, other: Entry, advice: Sentence) -> Sentence:
     return message("{name} and {other}: {kinds}. {advice}", **names, kinds=join_names(kinds), advice=advice)
 
 
+def _count_progressions(entry: Entry) -> Sentence:
+    count = len(entry.progressions)
+    return plural(count, "{name} has {count} progression.", "{name} has {count} progressions.", name=entry.name)
+
+
 def _find_progression(tx: WriteTransaction, entry: Entry, number: int) -> StoredProgression:
     """Return a progression by the number it is shown with; those of a series come first, and only it changes them."""
     own = progressions.list_progressions(tx, entry.id)
     count, shared = len(entry.progressions), len(entry.progressions) - len(own)
     if shared < number <= count:
         return own[number - shared - 1]
-    have = plural(count, "{name} has {count} progression.", "{name} has {count} progressions.", name=entry.name)
+    have = _count_progressions(entry)
     if shared:
         have = message("{have} The first {shared} belong to its series or to earlier books.", have=have, shared=shared)
     raise FabulaError(Code.STORE_NOT_FOUND, message("{sentence} Nothing was changed.", sentence=have))

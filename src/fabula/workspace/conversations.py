@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
@@ -30,7 +30,7 @@ from fabula.store.undo import UndoStep
 from fabula.text.macros import MacroExpander, MacroValues
 from fabula.workspace.arguments import PositiveInt
 from fabula.workspace.cards import read_card
-from fabula.workspace.names import find_conversation, find_participant, load_chapter_titles
+from fabula.workspace.names import find_conversation, find_participant, load_chapter_titles, name_conversations
 from fabula.workspace.participants import PLAYER, ensure_participant
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
 
@@ -55,6 +55,7 @@ class ConversationPage(Struct, frozen=True):
     conversations: tuple[ConversationDetails, ...]
     page: int
     has_more: bool
+    numbers: Mapping[str, int] = {}  # of its conversations in the list of all, by id: commands accept them
 
 
 class ConversationVerbs(ProjectVerbs):
@@ -101,7 +102,10 @@ class ConversationVerbs(ProjectVerbs):
             size = limit or int(read_values(reading, (PAGE_SIZE,))[PAGE_SIZE])
             offset = (max(page, 1) - 1) * size
             found = _find(reading, view, participants, match, size + 1, offset)
-            return ConversationPage(tuple(found[:size]), max(page, 1), len(found) > size)
+            numbers = {one.id: one.number or 0 for one in name_conversations(None, reading)}
+            shown = tuple(found[:size])
+            own = {one.record.id: numbers[one.record.id] for one in shown}
+            return ConversationPage(shown, max(page, 1), len(found) > size, own)
 
     def get(self, conversation: str) -> ConversationDetails:
         """Return one conversation, by its id or title."""

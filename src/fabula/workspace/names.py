@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import bindparam
+from sqlalchemy import bindparam, desc
 
 from fabula.codex import Codex, Entry
 from fabula.constraints import Constraints
@@ -234,14 +234,16 @@ def find_view_document(view: View, name: str) -> str:
 def name_conversations(view: View | None, reading: ReadTransaction | None) -> list[NamedThing]:
     """Return all conversations of a project; where it has no store, those of its view."""
     if reading is not None:
-        rows = reading.rows(conversations, only=("id", "title", "changed"), order=(conversations.c.id,))
+        latest_first = (desc(conversations.c.changed), conversations.c.id)  # as lists show and number them
+        rows = reading.rows(conversations, only=("id", "title", "changed"), order=latest_first)
         chapters = load_chapter_titles(reading, (row.id for row in rows))
         # A conversation that somebody called like a chapter goes by that name, and the chapter's own by its id.
         others = {fold_name(row.title) for row in rows if row.id not in chapters} if chapters else set()
         chapters = {ident: "" if fold_name(title) in others else title for ident, title in chapters.items()}
         titles = {row.id: chapters.get(row.id, row.title) for row in rows}
         return [
-            NamedThing(row.id, tuple(filter(None, (titles[row.id],))), None, format_time(row.changed)) for row in rows
+            NamedThing(row.id, tuple(filter(None, (titles[row.id],))), number, format_time(row.changed))
+            for number, row in enumerate(rows, start=1)
         ]
     known = view.snapshot(Conversations) if view is not None else None
     return [NamedThing(ident) for ident in (known.messages if known is not None else ())]
@@ -302,8 +304,15 @@ def find_participant(view: View | None, reading: ReadTransaction, name: str) -> 
     if reading.row(participants, id=ident) is not None or reading.query(_TOOK_PART, participant=ident):
         return name
     people = (known or load_participants(reading)).by_id.values()
-    things = [NamedThing(one.id, tuple(filter(None, (one.name, *one.aliases)))) for one in people]
-    return find_named(things, name, what=message("participant")).id
+    return find_named(name_participants(people), name, what=message("participant")).id
+
+
+def name_participants(people: Iterable[Participant]) -> list[NamedThing]:
+    """Return participants as a person names them: by name, alias, or the number in the list of all."""
+    return [
+        NamedThing(one.id, tuple(filter(None, (one.name, *one.aliases))), number)
+        for number, one in enumerate(people, start=1)
+    ]
 
 
 def find_speaker(view: View, reading: ReadTransaction, name: str) -> str:

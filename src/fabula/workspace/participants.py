@@ -32,7 +32,14 @@ from fabula.formats.lore.files import read_lorebook
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.workspace.cards import check_card_book, read_card, require_card_book, write_card
 from fabula.workspace.lorebooks import find_lorebook, find_same_lorebook, store_imported
-from fabula.workspace.names import NamedThing, find_character_ids, find_named, find_participant, match_named
+from fabula.workspace.names import (
+    NamedThing,
+    find_character_ids,
+    find_named,
+    find_participant,
+    match_named,
+    name_participants,
+)
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, select_given
 
 PLAYER, CHARACTER = "player", "character"
@@ -236,7 +243,7 @@ def resolve_participant(view: View, reading: ReadTransaction, name: str) -> Part
         ident = find_participant(view, reading, name)
     except FabulaError:
         people = (view.snapshot(Participants) or Participants()).by_id.values()
-        known = [NamedThing(one.id, tuple(filter(None, (one.name, *one.aliases)))) for one in people]
+        known = name_participants(people)
         if match_named(known, name):  # more than one
             raise
         things = [*(NamedThing(one.id, one.names) for one in characters), *known]
@@ -255,7 +262,7 @@ def resolve_participant(view: View, reading: ReadTransaction, name: str) -> Part
 
 def find_player(reading: ReadTransaction) -> Participant | None:
     """Return the player of a project, if there is one."""
-    people = list_participants(reading)
+    people = list_participants(reading, by_age=True)  # an import may have brought others
     return next((one for one in people if one.id.startswith(f"{PLAYER}:") and not one.is_gone), None)
 
 

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from fabula.workspace.jobs import JobVerbs
     from fabula.workspace.lorebooks import LorebookVerbs
     from fabula.workspace.memory import MemoryVerbs
+    from fabula.workspace.mentions import MentionVerbs
     from fabula.workspace.outline import OutlineVerbs
     from fabula.workspace.participant_texts import ParticipantTextVerbs
     from fabula.workspace.participants import ParticipantVerbs
@@ -163,6 +164,7 @@ class ProjectHandle:
     skills: LazyVerbs[SkillVerbs] = LazyVerbs("SkillVerbs")
     lorebooks: LazyVerbs[LorebookVerbs] = LazyVerbs("LorebookVerbs")
     memory: LazyVerbs[MemoryVerbs] = LazyVerbs("MemoryVerbs")
+    mentions: LazyVerbs[MentionVerbs] = LazyVerbs("MentionVerbs")
     participants: LazyVerbs[ParticipantVerbs] = LazyVerbs("ParticipantVerbs")
     participant_texts: LazyVerbs[ParticipantTextVerbs] = LazyVerbs("ParticipantTextVerbs")
     conversations: LazyVerbs[ConversationVerbs] = LazyVerbs("ConversationVerbs")

@@ -1,16 +1,19 @@
 """Projects outside the store: a sample, a project folder or a single text file, opened to look at (ppl-3).
 
-No server calls this: it reads whatever path it is given. Projects of the store are opened by `Workspace.project`,
-which never looks at the file system.
+A server asks this for samples alone: it reads whatever path it is given. Projects of the store are opened by
+`Workspace.project`, which never looks at the file system.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from importlib.resources import as_file, files
 from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from fabula.context.engine import DEFAULT_SETTINGS, Engine, EngineSettings
 from fabula.core.errors import Code, FabulaError
@@ -69,6 +72,26 @@ def read_view_to_copy(path: str | Path) -> View:
     if Path(path).is_file() and not any(document.text.strip() for document in manuscript.documents):
         refuse_unreadable(Path(path).name, message("it has no text"), message("Name a file with a story in it."))
     return view
+
+
+class SampleStory(Struct, frozen=True, kw_only=True):
+    """A sample story that comes with Fabula: its name, title and language, and how many chapters it has."""
+
+    name: str
+    title: str
+    language: str
+    chapters: int
+
+
+def list_samples() -> list[SampleStory]:
+    """List the sample stories that come with Fabula, without reading them."""
+    found = []
+    for name in sample_names():
+        folder = files("fabula") / "samples" / name
+        said = tomllib.loads((folder / "project.toml").read_text("utf-8"))
+        chapters = sum(1 for one in (folder / "chapters").iterdir() if one.is_file())
+        found.append(SampleStory(name=name, title=said["title"], language=said["language"], chapters=chapters))
+    return found
 
 
 def sample_names() -> list[str]:

@@ -11,6 +11,7 @@ from fabula.responses.streams import (
     append_events,
     begin_stream,
     cancel_stream,
+    close_stream,
     read_stream,
 )
 from fabula.store.store import Store
@@ -46,6 +47,11 @@ class ResponseLog:
         """Keep events of a stream; return whether it may go on."""
         with self._store.write(project=project_id) as tx:
             return append_events(tx, stream_id, events, ended=ended)
+
+    def close_stream(self, project_id: str, stream_id: str, *, unchanged_since: str, after: int) -> None:
+        """End a stream whose writer is gone, unless it was heard of meanwhile."""
+        with self._store.write(project=project_id) as tx:
+            close_stream(tx, stream_id, unchanged_since=unchanged_since, after=after)
 
     def cancel_stream(self, project_id: str, stream_id: str) -> None:
         """Ask whoever writes a stream to stop."""

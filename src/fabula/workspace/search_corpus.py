@@ -133,7 +133,8 @@ class StoredConversations:
             self._message_count = reading.sum_values(conversations, conversations.c.said)
         else:
             self._message_count += sum(counts[name] - old[name] for name in changed)
-        self._loaded_counts, self._uncounted = counts, frozenset()
+        unchanged = {} if changed is None else {name: count for name, count in old.items() if name not in changed}
+        self._loaded_counts, self._uncounted = unchanged | counts, frozenset()
         if not self._message_count and not reading.count(fixed_prompts):
             return NO_CONVERSATIONS
         return ConversationTexts(self._message_count * _MESSAGE_CHARACTERS, self.read_documents)

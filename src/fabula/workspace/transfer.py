@@ -15,7 +15,7 @@ from fabula.core.ids import new_id
 from fabula.core.messages import Sentence, message
 from fabula.core.view import Language
 from fabula.formats.bounded_import import read_bounded
-from fabula.formats.manuscripts.files import read_manuscript
+from fabula.formats.manuscripts.files import detect_language, read_manuscript
 from fabula.manuscript import documents, projects
 from fabula.manuscript.updating import ManuscriptUpdate, apply_update, preview_update
 from fabula.store.store import Store
@@ -112,6 +112,11 @@ def import_file(
 def normalise_language(tag: str) -> str:
     """Return the language of a tag: `zh-Hans` is zh."""
     return tag.lower().replace("_", "-").split("-")[0]
+
+
+def find_title_language(title: str) -> Language:
+    """Return the language that a title is written in: Chinese by its characters, else English."""
+    return "zh" if detect_language(title) == "zh" else "en"
 
 
 def _supported_language(tag: str, warnings: list[str | Sentence]) -> str:

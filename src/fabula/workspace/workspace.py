@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from fabula.workspace.jobs import ProjectJobs
     from fabula.workspace.people import PeopleVerbs
     from fabula.workspace.project import ProjectHandle
+    from fabula.workspace.read_only import SampleStory
     from fabula.workspace.responses import ResponseLog
     from fabula.workspace.schemas.chat import ChatAnswer, ChatRequest
     from fabula.workspace.schemas.projects import ProjectContents, ProjectInfo
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from fabula.workspace.settings import SettingVerbs
     from fabula.workspace.transfer import ImportReport, Progress, UpdateReport
     from fabula.workspace.views import ProjectViews
+    from fabula.workspace.writing_options import ModelChoice
 
 THREADS = 16  # verbs that run beside an event loop at once
 
@@ -109,9 +111,10 @@ class Workspace:
     @cached_property
     def views(self) -> ProjectViews:
         """The projects as immutable views, cached for all callers."""
-        from fabula.workspace.views import ProjectViews
+        from fabula.settings.values import read_memory_limit
+        from fabula.workspace.views import CACHE_MEGABYTES, MEGABYTE, ProjectViews
 
-        return ProjectViews(self.store)
+        return ProjectViews(self.store, max_bytes=(read_memory_limit() - CACHE_MEGABYTES) * MEGABYTE)
 
     @cached_property
     def engine(self) -> Engine:
@@ -193,11 +196,11 @@ class Workspace:
         """List all projects, the one changed last first."""
         return projects.list_projects(self.store)
 
-    def create_project(self, title: str, *, language: str = "en", principal: Principal | None = None) -> ProjectHandle:
-        """Make an empty project and open it."""
-        from fabula.workspace.transfer import normalise_language
+    def create_project(self, title: str, *, language: str = "", principal: Principal | None = None) -> ProjectHandle:
+        """Make an empty project and open it; without a language it has that of its title."""
+        from fabula.workspace.transfer import find_title_language, normalise_language
 
-        chosen = normalise_language(language) or "en"
+        chosen = normalise_language(language) or find_title_language(title)
         label = message("new project: {title}", title=title)
         return self.project(projects.create(self.store, title, language=chosen, undo_label=label), principal)
 
@@ -209,12 +212,34 @@ class Workspace:
 
     def add_samples(self) -> int:
         """Put the sample stories into a store that has no projects; return how many were added."""
-        from fabula.workspace.read_only import read_view, sample_names
+        from fabula.workspace.read_only import sample_names
 
         names = [] if self.store.project_ids() else sample_names()
         for name in names:
-            self.copy_project(read_view(f"sample:{name}"))
+            self.copy_sample(name)
         return len(names)
+
+    def list_samples(self) -> list[SampleStory]:
+        """List the sample stories that come with Fabula."""
+        from fabula.workspace.read_only import list_samples
+
+        return list_samples()
+
+    def copy_sample(self, sample: str, *, principal: Principal | None = None) -> ProjectHandle:
+        """Make a project of a sample story, and open it."""
+        from fabula.workspace.read_only import SAMPLE, read_view
+
+        return self.copy_project(read_view(f"{SAMPLE}{sample}"), principal=principal)
+
+    def choose_model(
+        self, project: str | None = None, *, provider: str | None = None, principal: Principal | None = None
+    ) -> ModelChoice:
+        """Choose who writes: the provider, else what the settings say, else what this machine has."""
+        from fabula.workspace.writing_options import choose_model
+
+        project_id = "" if project is None else projects.find_project(self.store, project).id
+        user = principal.user if principal is not None else LOCAL_USER
+        return choose_model(self.store, project_id, user=user, provider=provider)
 
     def describe_projects(self) -> list[ProjectInfo]:
         """List all projects with the number of their documents and characters."""

@@ -376,7 +376,7 @@ class _Variant:
 
     def _cost(self) -> Cost:
         """Return the cost of all attempts, as far as the price is known; a model on this machine costs nothing."""
-        is_free = self._writer.provider.name in ("local", "clipboard")
+        is_free = self._writer.provider.name in ("local", "clipboard", "demo")
         price = FREE if is_free else find_price(self._request.model, self._writer.options.prices)
         return compute_cost(self._usage, price)
 

@@ -135,7 +135,7 @@ def choose_background_model(store: Store, project_id: str, *, user: str = LOCAL_
         return None
     values = _read_settings(store, project_id, user)
     choice = _make_choice(registry.find(registry.background_provider), "", values)
-    return None if choice.provider.api_style == "clipboard" or choice.model == BUNDLED_MODEL else choice
+    return None if choice.provider.api_style in ("clipboard", "demo") or choice.model == BUNDLED_MODEL else choice
 
 
 def size_request(request: Request, choice: ModelChoice) -> Request:

@@ -53,7 +53,7 @@ def test_mentioned_ones_answer_and_the_prompt_has_the_cleaned_text(pier: Project
     model = ScriptedProvider()
     events = collect(pier.chat.send("Pier", "@Captain, look at this", model=model))
     assert list(replies(events)) == ["Mara"]
-    assert "Ann: look at this" in model.prompts[0][1]
+    assert "Ann: Captain, look at this" in model.prompts[0][1]
     assert "@Captain" not in model.prompts[0][1]
     assert read(pier)[0] == "Ann: @Captain, look at this"
     collect(pier.chat.send("Pier", "Go on.", model=model))
@@ -224,7 +224,7 @@ def test_without_a_model_prompts_are_handed_over_one_by_one_and_answers_are_past
     events = collect(pier.chat.send("Pier", "@Mara @Bo who?", model=model))
     handed = pick(events, PromptHandedOver)
     assert [event.name for event in handed] == ["Mara"]
-    assert "Ann: who?" in handed[0].prompt
+    assert "Ann: Mara Bo who?" in handed[0].prompt
     assert not handed[0].is_copied
     events = collect(pier.chat.paste("Pier", "Mara: Not me.", model=model))
     assert replies(events) == {"Mara": "Not me."}

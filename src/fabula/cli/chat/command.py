@@ -97,6 +97,8 @@ def chat(
                 warn("/help lists the commands. Ctrl-C stops an answer, and Ctrl-D ends.")
         session.show_beginning()
         session.run()
+        if session.is_gone:
+            raise typer.Exit(1)
         if found is None and not session.has_said:
             opened.conversations.delete(chat.record.id)
             if not as_json:
@@ -154,8 +156,9 @@ class ConversationOpening:
         for one in chat.present:
             if one.id not in known and not one.id.startswith("player:"):
                 warn("{name} of the codex takes part from now on.", name=one.name)
-        if not self._title:
-            self._project.conversations.rename(chat.record.id, self._make_title(chat))
+        title = self._make_title(chat)
+        if title != self._title:
+            self._project.conversations.rename(chat.record.id, title)
         return self._project.chat.get(chat.record.id)
 
     def find(self, conversation: str) -> ChatState:
@@ -183,11 +186,12 @@ class ConversationOpening:
 
     def _find_newest(self) -> ChatState:
         people = self._project.participants.list_all()
-        players = [one.id for one in people if one.id.startswith("player:")][:1]
-        ids = [*([self._speaker_id] if self._speaker_id else players), *self._ids]
+        players = [one.id for one in people if one.id.startswith("player:")]
         match: ParticipantMatch = "exact" if self._ids else "subset"
-        is_known = set(ids) <= {one.id for one in people}
-        found = self._project.conversations.list_all(ids, match=match, limit=1) if ids and is_known else []
+        sets = [[one, *self._ids] for one in ([self._speaker_id] if self._speaker_id else players)]
+        sets = [ids for ids in sets if set(ids) <= {one.id for one in people}]
+        newest = [self._project.conversations.list_all(ids, match=match, limit=1) for ids in sets]
+        found = sorted((one for some in newest for one in some), key=lambda one: one.record.changed_at, reverse=True)
         if not found:
             raise FabulaError(
                 Code.STORE_NOT_FOUND,
@@ -216,12 +220,12 @@ class ConversationOpening:
             ) from error
 
     def _make_title(self, chat: ChatState) -> str:
-        """Make a title of the names of those who take part, with a number where it is taken."""
+        """Return the title asked for, else one of the names of those who take part; a number where it is taken."""
         me = self.find_speaker(chat)
         names = [chat.people.name_of(one.participant_id) for one in chat.attendance.ranges if one.participant_id != me]
         listed = join_names([*names[:TITLE_NAMES], *(["…"] if len(names) > TITLE_NAMES else [])])
-        base = listed.render(self._project.view.project.language)
-        taken = {one.record.title for one in self._project.conversations.list_all()}
+        base = self._title.strip() or listed.render(self._project.view.project.language)
+        taken = {one.record.title for one in self._project.conversations.list_all() if one.record.id != chat.record.id}
         number = 1
         title = base
         while title in taken:

@@ -40,12 +40,17 @@ class LineReader:
         except EOFError:
             return None
 
-    def read_block(self) -> str:
-        """Read lines up to one with a single dot, or up to the end of the input."""
-        lines = []
-        while (line := self.read()) is not None and line.strip() != BLOCK_END:
-            lines.append(line)
-        return "\n".join(lines)
+    def read_block(self) -> str | None:
+        """Read lines up to one with a single dot, up to Ctrl-C or the end of the input; None where that comes first."""
+        lines: list[str] = []
+        try:
+            while (line := self.read()) is not None:
+                if line.strip() == BLOCK_END:
+                    return "\n".join(lines)
+                lines.append(line)
+        except KeyboardInterrupt:
+            print(file=sys.stderr)
+        return "\n".join(lines) if lines else None
 
     def _read_piped(self) -> str | None:
         line = sys.stdin.buffer.readline()

@@ -23,6 +23,7 @@ from fabula.core.messages import Sentence, join_names, message
 from fabula.workspace.chat import (
     Announced,
     ChatEvent,
+    MessageStored,
     PromptHandedOver,
     ReplyDelta,
     ReplyFailed,
@@ -44,9 +45,9 @@ def has_colours() -> bool:
 class NameColours:
     """The colour of each participant, in the order in which they came."""
 
-    def __init__(self, participants: Iterable[str] = ()) -> None:
+    def __init__(self, participants: Iterable[str] = (), *, is_on: bool | None = None) -> None:
         self._colours = {one: COLOURS[index % len(COLOURS)] for index, one in enumerate(dict.fromkeys(participants))}
-        self._is_on = has_colours()
+        self._is_on = has_colours() if is_on is None else is_on
 
     def find_style(self, participant_id: str) -> tuple[str, str]:
         """Return what goes before and after a name."""
@@ -130,6 +131,9 @@ class TerminalPrinter:
             self._waiting.stop()
             if self._is_heard(event.message):
                 print_line(f"* {event.message.content}")
+        elif isinstance(event, MessageStored):
+            for note in event.notes:
+                print_line(note, file=sys.stderr)
         elif isinstance(event, PromptHandedOver):
             self._waiting.stop()
             self._lines.pop(event.participant_id, None)

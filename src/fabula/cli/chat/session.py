@@ -24,13 +24,13 @@ from fabula.cli.chat.printing import (
     list_names,
     print_json_line,
 )
-from fabula.cli.output import current_language, invalid_request, print_line, printable, render, shorten
+from fabula.cli.output import current_language, invalid_request, print_line, printable, quote_name, render, shorten
 from fabula.conversation.model import Message, MessageKind, get_kind
 from fabula.conversation.participants import strip_revision
-from fabula.core.errors import FabulaError
-from fabula.core.messages import Sentence, is_word, message
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Sentence, is_word, join_alternatives, message
 from fabula.text.lookup import find_by_name, fold_name
-from fabula.workspace.chat.rounds import list_names as list_own_names
+from fabula.workspace.chat.mentions import list_called_names
 from fabula.workspace.conversations import LAST, LAST_WORD
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 SHOWN_MESSAGES = 10  # of a conversation that goes on
 LISTED_MESSAGES = 20  # by /branch
 WIDTH = 100  # characters of a message in a list
+TEXT_ENDINGS, SAVE_ENDING = (".txt", ".md"), ".fabula"  # of the files that /save writes
 
 
 class ChatCommand(Struct, frozen=True):
@@ -74,7 +75,7 @@ class ChatSession:
         self._names = chat.people
         self.lines = LineReader(shows_prompts=not as_json)
         self._change_count = 0  # changes since the last turn, which can be undone one by one
-        self.has_said = False
+        self.has_said = self.is_gone = False
         self._is_ended = False
         self._printer: ChatPrinter
         if as_json:
@@ -109,7 +110,7 @@ class ChatSession:
 
     def run(self) -> None:
         """Read lines until the person ends the chat."""
-        while not self._is_ended:
+        while not self._is_ended and self._is_still_there():
             try:
                 line = self._read_line()
                 if line is None:
@@ -120,10 +121,25 @@ class ChatSession:
             except FabulaError as error:
                 self._printer.refuse(error)
 
+    def _is_still_there(self) -> bool:
+        """Whether the conversation exists; one that was deleted elsewhere ends the chat."""
+        try:
+            self._project.chat.get(self.id)
+        except FabulaError as error:
+            if error.code is not Code.STORE_NOT_FOUND:
+                raise
+            self.is_gone = True
+            gone = message(
+                "This conversation was deleted, so the chat ends. To bring it back: {command}",
+                command=f"fabula undo {quote_name(self._project.view.project.title)}",
+            )
+            self._printer.refuse(FabulaError(error.code, gone))
+        return not self.is_gone
+
     def _read_line(self) -> str | None:
         chat = self._project.chat.get(self.id)
         self._names = chat.people
-        self.lines.offer(self._list_mentionable(chat), [one.name for one in COMMANDS])
+        self.lines.offer([name for name, _ in self._list_mentionable(chat)], [one.name for one in COMMANDS])
         name = self._names.name_of(self._me) if self._me else render(message("you"))
         return self.lines.read(f"{printable(name)}> ", self._colours.find_style(self._me))
 
@@ -176,8 +192,9 @@ class ChatSession:
                     count=len(replies),
                 )
             chosen = replies[int(rest) - 1]
-            self._project.conversations.select(self.id, chosen.id)
-            self._change_count += 1
+            if all(one.id != chosen.id for one in self._read_path()):
+                self._project.conversations.select(self.id, chosen.id)
+                self._change_count += 1
             self._show_message(chosen)
         else:
             anew = self._project.chat.regenerate(self.id, reply.id, document_id=self._document_id, model=self._choice)
@@ -188,7 +205,12 @@ class ChatSession:
         number = [one.id for one in replies].index(chosen.id) + 1
         if len(replies) > 1:
             self.tell(
-                message("Reply {number} of {count}. Choose another one: /swipe 1", number=number, count=len(replies))
+                message(
+                    "Reply {number} of {count}. Choose another one: /swipe {other}",
+                    number=number,
+                    count=len(replies),
+                    other=number % len(replies) + 1,
+                )
             )
 
     def branch(self, rest: str) -> None:
@@ -219,7 +241,7 @@ class ChatSession:
         for said in page:
             for one in conversations.list_siblings(self.id, said.id):
                 if one.final and self._is_heard(one):
-                    self._print_numbered(one, is_beside=one.id != said.id)
+                    self._print_numbered(one, is_beside=one.id != said.id, most=WIDTH)
         self.tell(message("To go on from one of them: /branch NUMBER"))
 
     def edit(self, rest: str) -> None:
@@ -300,8 +322,9 @@ class ChatSession:
             return
         chat = self._project.chat.get(self.id)
         names, attendance = chat.people, chat.attendance
+        called = list_called_names(self._project.view, chat)
         for one in chat.present:
-            own = list_own_names(one)
+            own = called[one.id]
             others = [f"@{name}" for name in own[1:]]
             mark = message("you") if one.id == self._me else message("waits") if one.id in chat.round.waiting else ""
             line = self._colours.paint(own[0], one.id)
@@ -320,10 +343,24 @@ class ChatSession:
     def save(self, rest: str) -> None:
         """Save the project as a file, or the conversation as a text."""
         path = Path(rest.strip("\"'")) if rest else None
-        if path is not None and path.suffix.lower() in (".txt", ".md"):
+        ending = path.suffix.lower() if path is not None else SAVE_ENDING
+        if path is not None and ending in TEXT_ENDINGS:
             self._save_text(path)
             return
-        result = self._project.save(path)
+        if ending != SAVE_ENDING:
+            raise invalid_request(
+                "What should {path} hold? The conversation is saved as {texts}, and the project as {save}. "
+                "Nothing was written.",
+                path=path,
+                texts=join_alternatives(TEXT_ENDINGS),
+                save=SAVE_ENDING,
+            )
+        try:
+            result = self._project.save(path)
+        except FabulaError as error:
+            if error.code is not Code.EXPORT_REFUSED or "path" not in error.message.values:
+                raise
+            raise _refuse_present(error.message.values["path"]) from error
         self.tell(message("The project is saved in {path}.", path=result.path))
 
     def help(self, rest: str) -> None:
@@ -346,19 +383,23 @@ class ChatSession:
     # What they share
 
     def _turn(self, events: ChatEvents, *, instead_of: str = "", goes_on_from: str = "") -> None:
-        """Show a turn to its end, and take the answers that a person pastes."""
+        """Show a turn to its end, and take the answers that a person pastes; an empty one leaves its speaker out."""
         self._run_events(events)
+        left_out: set[str] = set()
         while self._printer.handed_over:
             handed = self._printer.handed_over[0]
             if self.lines.is_terminal:
                 self.tell(message("Paste the answer of {name}, then a line with a single dot:", name=handed.name))
-            try:
-                text = self.lines.read_block()
-            except KeyboardInterrupt:
-                text = ""
-            if not text.strip():
-                self.tell(message("Nothing was pasted. {name} is asked again with: /again {name}", name=handed.name))
-                return
+            text = self.lines.read_block()
+            if text is None or not text.strip():
+                self.tell(message("Nothing was pasted. To ask {name} again: /again {name}", name=handed.name))
+                left_out.add(handed.participant_id)
+                waiting = [one for one in self._project.chat.get(self.id).round.waiting if one not in left_out]
+                if text is None or instead_of or goes_on_from or not waiting:
+                    return
+                asked = self._project.chat.ask(self.id, waiting, document_id=self._document_id, model=self._choice)
+                self._run_events(asked)
+                continue
             pasted = self._project.chat.paste(
                 self.id,
                 text,
@@ -373,7 +414,6 @@ class ChatSession:
     def _run_events(self, events: ChatEvents) -> None:
         self._change_count = 0
         self._printer.begin()
-        self.has_said = True
         try:
             asyncio.run(self._show(events))
         except KeyboardInterrupt:
@@ -388,6 +428,7 @@ class ChatSession:
     async def _show(self, events: ChatEvents) -> None:
         async with aclosing(events):
             async for event in events:
+                self.has_said = True  # a message that is refused says nothing
                 self._printer.show(event)
 
     def _read_path(self) -> Sequence[Message]:
@@ -411,18 +452,22 @@ class ChatSession:
         audience = self._project.chat.get(self.id).round.audience
         return not self._me or audience is None or self._me in audience
 
-    def _list_mentionable(self, chat: ChatState) -> list[str]:
-        return [name for one in chat.present if one.id != self._me for name in list_own_names(one)]
+    def _list_mentionable(self, chat: ChatState) -> list[tuple[str, str]]:
+        """List the names that somebody present can be called by, each with the id."""
+        called = list_called_names(self._project.view, chat)
+        return [(name, ident) for ident, names in called.items() if ident != self._me for name in names]
 
     def _split_name(self, text: str) -> tuple[str, str]:
-        """Split the name of somebody present from what follows it: the longest that fits, else a quoted or one word."""
+        """Split the name of somebody present from what follows it: the longest, as the id, else a quoted or one word."""
         rest = text.lstrip("@＠").strip()
         if rest[:1] in ('"', "'") and rest[0] in rest[1:]:
             name, _, text = rest[1:].partition(rest[0])
             return name, text.strip()
-        for name in sorted(self._list_mentionable(self._project.chat.get(self.id)), key=len, reverse=True):
-            if fold_name(rest[: len(name)]) == fold_name(name) and not rest[len(name) : len(name) + 1].isalnum():
-                return name, rest[len(name) :].strip(" ,，:：")
+        called = self._list_mentionable(self._project.chat.get(self.id))
+        for name, ident in sorted(called, key=lambda one: len(one[0]), reverse=True):
+            is_latin, after = name[-1].isascii(), rest[len(name) : len(name) + 1]
+            if fold_name(rest[: len(name)]) == fold_name(name) and not (is_latin and after.isalnum()):
+                return ident, rest[len(name) :].strip(" ,，:：")
         name, _, text = rest.partition(" ")
         return name, text.strip()
 
@@ -435,11 +480,11 @@ class ChatSession:
         else:
             self._print_numbered(said)
 
-    def _print_numbered(self, said: Message, *, is_beside: bool = False) -> None:
+    def _print_numbered(self, said: Message, *, is_beside: bool = False, most: int | None = None) -> None:
         if self.as_json:
             self._show_message(said)
             return
-        line = format_message(said, self._names, self._colours, most=WIDTH)
+        line = format_message(said, self._names, self._colours, most=most)
         print(f"{'   ' if is_beside else ''}{(said.number or 0) + 1}. {line}")
 
     def _print_conversation(self) -> None:
@@ -459,15 +504,13 @@ class ChatSession:
             before = page.before
             if before is None:
                 break
-        plain = NameColours()
+        plain = NameColours(is_on=False)
         plain_lines = [format_message(one, self._names, plain) for one in path_messages if one.final]
         try:
             with path.open("x", encoding="utf-8") as file:
                 file.write("\n\n".join(plain_lines) + "\n")
         except FileExistsError:
-            raise invalid_request(
-                "There is a file {path} already. Nothing was written. Name another one.", path=path
-            ) from None
+            raise _refuse_present(path) from None
         except OSError as error:
             from fabula.core.file_errors import describe_os_error
 
@@ -475,6 +518,12 @@ class ChatSession:
                 "{name} could not be written ({reason}).", name=path, reason=describe_os_error(error)
             ) from error
         self.tell(message("The conversation is saved in {path}.", path=path))
+
+
+def _refuse_present(path: object) -> FabulaError:
+    return invalid_request(
+        "There is a file {path} already. Nothing was written. Name another one: /save FILE", path=path
+    )
 
 
 COMMANDS = (

@@ -73,7 +73,7 @@ def offer_recaps(source_request: SourceRequest, view: View) -> Iterator[Fragment
     if first_shown > (path[0].number or 0) or path[0].parent_id is not None:
         for number, fragment in known.pinned.items():
             if number < first_shown:
-                yield place_for_listeners(fragment, attendance)
+                yield place_for_listeners(fragment, attendance, source_request)
         recaps = known.recaps if options.tells_recaps else ()
         chosen = _choose_recaps(recaps, first_shown, options, [is_known(one.fragment) for one in recaps])
         previous = frozenset[str]() if source_request.reselect else frozenset(source_request.previously_included)
@@ -85,13 +85,13 @@ def offer_recaps(source_request: SourceRequest, view: View) -> Iterator[Fragment
             ]
             chosen = _keep_recaps(kept, chosen, path, first_shown, previous)
         for one in chosen:
-            yield place_for_listeners(one.fragment, attendance)
+            yield place_for_listeners(one.fragment, attendance, source_request)
         covered = frozenset[int]().union(*(one.heard for one in recaps if is_known(one.fragment)))
         scores = PASSAGE if options.relevant_history == "classic" else EARLIER_MESSAGE
         yield from _offer_earlier(known, path, first_shown, covered, previous, source_request, view, scores)
     if options.relevant_history == "classic":
         quoted = _quote_others(known, source_request, view)
-        yield from _offer_latest(filter(is_known, reversed(quoted)), attendance)
+        yield from _offer_latest(filter(is_known, reversed(quoted)), attendance, source_request)
 
 
 def find_first_shown(source_request: SourceRequest, view: View, path: Sequence[Message]) -> int:
@@ -243,20 +243,21 @@ def _offer_earlier(
         fragment = known.offered.get(key)
         if fragment is None:
             made = make_earlier_fragment(view.project, said, people, knowers)
-            made = replace(made, score=_score_by_age(scores, age), is_single_use=False)
-            fragment = known.offered[key] = place_for_listeners(made, attendance)
-        yield fragment
+            fragment = known.offered[key] = replace(made, score=_score_by_age(scores, age), is_single_use=False)
+        yield place_for_listeners(fragment, attendance, source_request)
 
 
 def _score_by_age(scores: tuple[float, float], age: int) -> float:
     return score_in_range(scores, 1 - age / MAX_EARLIER)
 
 
-def _offer_latest(newest_first: Iterable[Fragment], attendance: Attendance) -> Iterator[Fragment]:
+def _offer_latest(
+    newest_first: Iterable[Fragment], attendance: Attendance, source_request: SourceRequest
+) -> Iterator[Fragment]:
     """Offer the latest messages, oldest first; the latest matter most."""
     latest = list(islice(newest_first, MAX_EARLIER))
     for age, fragment in reversed(list(enumerate(latest))):
-        yield place_for_listeners(replace(fragment, score=_score_by_age(PASSAGE, age)), attendance)
+        yield place_for_listeners(replace(fragment, score=_score_by_age(PASSAGE, age)), attendance, source_request)
 
 
 def _quote_others(known: ConversationRecaps, source_request: SourceRequest, view: View) -> list[Fragment]:

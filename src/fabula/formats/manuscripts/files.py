@@ -79,7 +79,7 @@ def read_manuscript(path: Path, *, scenes: bool = False) -> ImportedManuscript:
     title = book.title or path.resolve().name.removesuffix(path.suffix)
     if len(book.drafts) == 1 and not book.drafts[0].title.strip():
         book = replace(book, drafts=(replace(book.drafts[0], title=title),))  # else lists would show its id
-    return replace(manuscript, book=replace(book, title=title, language=book.language or _detect_language(book)))
+    return replace(manuscript, book=replace(book, title=title, language=book.language or _find_language(book)))
 
 
 def write_manuscript(book: ManuscriptDraft, path: Path, *, overwrite: bool = False) -> None:
@@ -130,13 +130,18 @@ def _read_collection(files: FileCollection, *, scenes: bool) -> ImportedManuscri
     return refuse_unreadable(files.label, message("it has no manuscript in a known format"), remedy)
 
 
-def _detect_language(book: ManuscriptDraft) -> str:
-    """Recognise Chinese and Japanese by their characters; empty for other languages."""
+def _find_language(book: ManuscriptDraft) -> str:
+    """Return the language of the first few thousand characters; empty if it is neither Chinese nor Japanese."""
     text = ""
     for draft in book.walk():
         text += draft.text[:1_000]
         if len(text) > 4_000:
             break
+    return detect_language(text)
+
+
+def detect_language(text: str) -> str:
+    """Recognise Chinese and Japanese by their characters; empty for other languages."""
     if len(_HAN.findall(text)) * 4 < len(text) or not text:
         return ""
     return "ja" if len(_KANA.findall(text)) * 10 > len(text) else "zh"

@@ -7,6 +7,7 @@ from fabula.llm.provider_config import ProviderConfig
 from fabula.llm.providers.anthropic import AnthropicProvider
 from fabula.llm.providers.attachments import make_attachment
 from fabula.llm.providers.clipboard import ClipboardProvider
+from fabula.llm.providers.demo import DemoProvider
 from fabula.llm.providers.local import BUNDLED_MODEL, LocalProvider, find_model_file
 from fabula.llm.providers.openai_compatible import OpenAICompatibleProvider
 
@@ -24,3 +25,5 @@ def make_provider(config: ProviderConfig) -> Provider:
             return LocalProvider()
         case "clipboard":
             return ClipboardProvider()
+        case "demo":
+            return DemoProvider()

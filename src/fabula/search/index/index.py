@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,11 @@ from fabula.search.index.inverted_index import (
 )
 from fabula.search.index.passage_table import DocumentTraits, build_passage_table, read_traits
 from fabula.search.model import Passage, Query, SearchDocument, SearchHit
-from fabula.search.page_query import score_page_query
+from fabula.search.page_names import MAX_NAMES, find_name_passages, list_candidates
+from fabula.search.page_query import add_name_scores, score_page_query
 from fabula.search.ranking import add_semantic_scores, choose_best, score_question
 
+_MAX_CACHED_NAMES = 4096  # whose passages are known
 _MAX_UPDATED_SHARE = 0.5  # of all passages may be new; above that, building the inverted index is no slower
 
 
@@ -55,10 +57,12 @@ class SearchIndex:
         known = self._count(previous, cached or {})
         self._inverted = self._merge(previous, known)
         self._table = build_passage_table([self._traits[document.id] for document in documents])
-        # caches: the rendered text and title of passages by language, their words, their signatures, and search masks
+        # caches: the rendered text and title of passages by language, their words, their signatures, search masks, and
+        # the passages with each name
         self.rendered_passages: dict[tuple[int, str], tuple[str, str]] = {}
         self.signatures: dict[int, NDArray[np.uint64]] = {}
         self.masks: dict[tuple[object, ...], NDArray[np.bool_]] = {}
+        self._name_passages: dict[str, Integers] = {}
 
     def search(
         self,
@@ -76,6 +80,9 @@ class SearchIndex:
             return []
         score = score_page_query if query.is_page else score_question
         scores = score(self._inverted, self._table, query)
+        if query.is_page:
+            holders = filter(len, map(self._find_name_passages, list_candidates(query)))
+            scores = add_name_scores(self._table, scores, list(islice(holders, MAX_NAMES)), allowed)
         if semantic_scores is not None:
             scores = add_semantic_scores(self._table, scores, semantic_scores)
         if allowed is not None:
@@ -99,6 +106,16 @@ class SearchIndex:
             for other in (number - 1, number + 1)
             if 0 <= other < len(slots) and abs(int(slots[other]) - int(slots[number])) == 1
         ]
+
+    def _find_name_passages(self, name: str) -> Integers:
+        """The passages with a name, cached."""
+        found = self._name_passages.get(name)
+        if found is None:
+            if len(self._name_passages) >= _MAX_CACHED_NAMES:
+                self._name_passages.clear()
+            found = find_name_passages(self._inverted, name, lambda number: self.passages[number].text)
+            self._name_passages[name] = found
+        return found
 
     def _count(self, previous: SearchIndex | None, cached: Mapping[str, Postings]) -> dict[str, int]:
         """Set the postings and traits of every document.

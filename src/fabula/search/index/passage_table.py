@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from fabula.core.ids import parse_timestamp
 from fabula.search.index.inverted_index import Postings
 from fabula.search.message_header import parse_message_header
-from fabula.search.model import SearchDocument
+from fabula.search.model import Passage, SearchDocument
+from fabula.text.telling import measure_telling
 
 NEIGHBOUR_SHARES = (0.3, 0.15)  # of a term's count that the passages at distance 1 and 2 get
 GAP = len(NEIGHBOUR_SHARES)  # empty slots between documents
@@ -40,6 +41,7 @@ class PassageTable(Struct, frozen=True, eq=False):
     speakers: NDArray[np.int32]  # numbers of speakers; 0 for none
     speaker_names: tuple[str, ...]
     ends_with_question: Numbers  # 1 where it does
+    telling: Numbers  # how much of a lasting detail each passage tells, from 0 to 1
 
     @property
     def has_dates(self) -> bool:
@@ -62,10 +64,11 @@ class DocumentTraits(Struct, frozen=True, eq=False):
     passage_speakers: NDArray[np.int32]  # and the speaker of each passage
     pauses: NDArray[np.int32]  # the number of long pauses before each passage
     embedding_texts: tuple[str, ...]
+    telling: Numbers
 
 
 _NO_TRAITS = DocumentTraits(
-    _EMPTY, _EMPTY.astype(np.int32), _EMPTY, (), _EMPTY.astype(np.int32), _EMPTY.astype(np.int32), ()
+    _EMPTY, _EMPTY.astype(np.int32), _EMPTY, (), _EMPTY.astype(np.int32), _EMPTY.astype(np.int32), (), _EMPTY
 )
 
 
@@ -92,7 +95,25 @@ def read_traits(
         speakers=tuple(numbers),
         pauses=_count_pauses(document, first, old.pauses),
         embedding_texts=(*old.embedding_texts, *(header.embedding_text for header in headers)),
+        telling=np.concatenate([old.telling, _measure_telling(document.passages[first:], previous)]),
     )
+
+
+def _measure_telling(passages: Sequence[Passage], previous: tuple[SearchDocument, DocumentTraits] | None) -> Numbers:
+    """How much each passage tells; a message tells nothing, for it is speech."""
+    known: dict[str, float] = {}
+    if previous is not None:
+        texts = (passage.text for passage in previous[0].passages)
+        known = dict(zip(texts, previous[1].telling.tolist(), strict=True))
+    values = [
+        0.0
+        if passage.speaker or passage.at
+        else known[passage.text]
+        if passage.text in known
+        else measure_telling(passage.text)
+        for passage in passages
+    ]
+    return np.array(values, np.float32)
 
 
 def _count_pauses(document: SearchDocument, first: int, known: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -135,6 +156,7 @@ def build_passage_table(documents: Sequence[DocumentTraits]) -> PassageTable:
         np.concatenate([_EMPTY, *speakers]).astype(np.int32),
         tuple(names),
         np.concatenate([_EMPTY, *(traits.ends_with_question for traits in documents)]),
+        np.concatenate([_EMPTY, *(traits.telling for traits in documents)]),
     )
 
 

@@ -20,15 +20,19 @@ from fabula.server.routes.route import (
 from fabula.workspace.rename.offers import RenameOffer
 from fabula.workspace.rename.rename import RenamePlace, UndoneRename
 from fabula.workspace.schemas.codex import (
+    EntryCardInfo,
     EntryInfo,
     EntrySharesInfo,
     KnowerInfo,
+    MentionInfo,
     RelationInfo,
     RenameInfo,
     RenameOfferInfo,
     RenamePlaceInfo,
     StoryPlace,
+    describe_card,
     describe_entry,
+    describe_mentions,
     describe_rename,
     describe_shares,
 )
@@ -39,6 +43,10 @@ TEXT = Answer(str)
 _KNOWERS = make_list(Answer(KnowerInfo, lambda one: describe(KnowerInfo, one)), "knower")
 _OFFERS = make_list(Answer(RenameOfferInfo, lambda one, language: describe(RenameOfferInfo, one, language)), "words")
 _PLACES = make_list(Answer(RenamePlaceInfo, lambda one, language: describe(RenamePlaceInfo, one, language)), "label")
+_MENTIONS = make_record(
+    "FoundMentions",
+    mentions=Answer(list[MentionInfo], lambda found, call: describe_mentions(found, call.arguments["text"])),
+)
 _RENAMED = {"old": "Jory", "new": "Jorin"}
 
 
@@ -150,6 +158,14 @@ ROUTES = (
                 make_record("PinnedEntry", entry=ENTRY, where=Answer(str, lambda place: place.id)),
                 {"mode": "include"},
             ),
+        ),
+    )
+    + mount(
+        "mentions",
+        "/projects/{project}/mentions",
+        (
+            Route("POST", "", "find", Right.READ, _MENTIONS, {"text": "Mara put out the lamp."}),
+            Route("GET", "/{entry}", "read_card", Right.READ, Answer(EntryCardInfo, describe_card), {"chapter": "2"}),
         ),
     )
     + mount(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from fabula.access.model import Right
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
@@ -35,8 +37,10 @@ def read_context_request(call: Call) -> Request:
             Code.SCOPE_VIOLATION,
             message("`projectId` is not the project of this address. Nothing was changed."),
         )
-    fields = {name: getattr(wire, name) for name in AssembleRequest.__struct_fields__}  # a route may have more
-    return call.handle.read_request(AssembleRequest(**{**fields, "project_id": call.handle.id}))
+    if type(wire) is AssembleRequest:
+        return call.handle.read_request(replace(wire, project_id=call.handle.id))
+    plain = {name: getattr(wire, name) for name in AssembleRequest.__struct_fields__}  # a request that says more
+    return call.handle.read_request(AssembleRequest(**{**plain, "project_id": call.handle.id}))
 
 
 def _explain(call: Call) -> Explanation:

@@ -9,10 +9,12 @@ from fabula.workspace.schemas.chapters import (
     ChapterInfo,
     LineDifferenceInfo,
     RevisionInfo,
+    WordsFoundInfo,
     describe_chapter,
     describe_difference,
     describe_revision,
     describe_text,
+    describe_words,
 )
 from fabula.workspace.schemas.outline import BeatInfo, describe_beat
 from fabula.workspace.schemas.synopses import (
@@ -54,6 +56,14 @@ ROUTES = (
                 Right.EDIT,
                 make_record("SplitChapter", first=CHAPTER, second=CHAPTER),
                 {"place": "1@100", "title": "The Second Half"},
+            ),
+            Route(
+                "GET",
+                "/words",
+                "find_words",
+                Right.READ,
+                make_list(Answer(WordsFoundInfo, describe_words), "chapter.id"),
+                {"words": "lamp"},
             ),
             Route(
                 "POST",

@@ -16,6 +16,7 @@ from fabula.workspace.schemas.changes import (
     describe_deleted,
     describe_reversed,
 )
+from fabula.workspace.schemas.models import ChosenModelInfo, SampleInfo, describe_choice, describe_sample
 from fabula.workspace.schemas.projects import (
     BookInfo,
     CopyInfo,
@@ -40,6 +41,7 @@ def _select_visible(call: Call) -> list[ProjectInfo]:
 
 
 _CONTENTS = Answer(ProjectContents)
+_MODEL = Answer(ChosenModelInfo, describe_choice)
 _SUMMARY = Answer(ProjectContents, _describe_summary)
 _DELETED = Answer(DeletedProjectInfo, describe_deleted)
 _CHANGE = Answer(ChangeInfo, describe_change)
@@ -67,6 +69,17 @@ ROUTES = mount(
             creates=True,
         ),
         Route("GET", "/projects/{project}", "describe_contents", Right.READ, _CONTENTS),
+        Route("GET", "/samples", "list_samples", Right.STORE, make_list(Answer(SampleInfo, describe_sample), "name")),
+        Route(
+            "POST",
+            "/samples/{sample}/copies",
+            "copy_sample",
+            Right.STORE,
+            Answer(ProjectContents, _describe_created),
+            creates=True,
+        ),
+        Route("GET", "/model", "choose_model", Right.SIGN_IN, _MODEL, types={"project": None}),
+        Route("GET", "/projects/{project}/model", "choose_model", Right.READ, _MODEL),
         Route("PUT", "/projects/{project}/title", "rename_project", Right.MANAGE, _SUMMARY, {"title": "Harrow Light"}),
         Route("DELETE", "/projects/{project}", "delete_project", Right.STORE, _DELETED),
         Route("GET", "/deleted-projects", "list_deleted_projects", Right.STORE, make_list(_DELETED)),

@@ -176,6 +176,11 @@ class Route(Struct, frozen=True, dict=True):
         return self.method == "GET" or self.file == "upload"
 
     @property
+    def has_version(self) -> bool:
+        """Whether the answer has an `ETag`, which a change at the same address can be sent with as `If-Match`."""
+        return self.method == "GET" and self.answer.item_key is None and not self.file
+
+    @property
     def status(self) -> int:
         """The status of a success."""
         if self.creates:

@@ -17,7 +17,7 @@ from fabula.core.messages import Sentence, join_alternatives, message
 from fabula.core.similar_names import find_similar_names
 from fabula.text.bounded_cache import BoundedTextCache
 
-CACHED_CHARACTERS = 8_000_000  # of text in one generation of cached counts
+CACHED_CHARACTERS = 3_000_000  # of text in one generation of cached counts
 _EAST_ASIAN = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")  # a token or two each, in every vocabulary
 _RARE = re.compile("[\U00010000-\U0010ffff]")  # emoji and historic scripts: up to four tokens each
 

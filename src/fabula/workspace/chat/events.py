@@ -9,14 +9,16 @@ from msgspec import Struct
 
 from fabula.conversation.model import Message
 from fabula.core.errors import FabulaError
+from fabula.core.messages import Sentence
 from fabula.llm.model import Usage
 from fabula.llm.pricing import Cost
 
 
 class MessageStored(Struct, frozen=True):
-    """What somebody said is stored."""
+    """What somebody said is stored; `notes` tell of mentions that ask nobody."""
 
     message: Message
+    notes: tuple[Sentence, ...] = ()
 
 
 class Announced(Struct, frozen=True):

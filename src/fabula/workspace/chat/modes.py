@@ -19,11 +19,12 @@ from fabula.conversation.model import Message
 from fabula.conversation.modes import Mode, Step, Turn, find_mode_name, load_mode
 from fabula.conversation.participants import strip_revision
 from fabula.conversation.snapshot import load_newest_messages
-from fabula.core.errors import Code, FabulaError
+from fabula.core.errors import Code, FabulaError, describe_place
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.view import View
 from fabula.settings.values import read_values
 from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.workspace.chat.mentions import list_called_names
 from fabula.workspace.chat.rounds import (
     EARLIER,
     OTHERS,
@@ -31,7 +32,6 @@ from fabula.workspace.chat.rounds import (
     ChatRound,
     ChatState,
     announce,
-    list_names,
     load_replies,
     store_state,
 )
@@ -136,7 +136,7 @@ def make_turn(
     heard = chat.attendance.find_listeners(said) if said is not None and said.audience is not None else None
     answerers = chat.list_answerers(said.speaker if said is not None else "")
     answerers = tuple(one for one in answerers if heard is None or one.id in heard)
-    names = {one.id: list_names(one) for one in chat.present}
+    names = list_called_names(view, chat)
     found = find_mentions(said.content, names) if said is not None else None
     ids = {one.id for one in answerers}
     values = read_values(reading, MODE_SETTINGS)
@@ -170,7 +170,7 @@ def call_mode(name: str, function: Callable[..., Answer], *args: object) -> Answ
     except FabulaError:
         raise
     except Exception as error:
-        log.exception("the mode %s failed", name)
+        log.error("the mode %s failed: %s", name, describe_place(error))
         raise explain_mode_failure(name, f"{type(error).__name__}: {error}") from error
 
 

@@ -37,6 +37,7 @@ from fabula.workspace.chat.events import (
     ReplyStored,
     TurnEnd,
 )
+from fabula.workspace.chat.mentions import explain_unknown_mentions, list_called_names
 from fabula.workspace.chat.modes import ChatModes, explain_mode_failure, make_turn
 from fabula.workspace.chat.prompts import ChatPrompts
 from fabula.workspace.chat.replies import (
@@ -251,7 +252,13 @@ class ChatVerbs(ProjectVerbs):
         if again:
             yield await asyncio.to_thread(self._end, ident)
             return
-        async with aclosing(self._run(ident, model, document_id)) as events:
+        running = (await asyncio.to_thread(self.get, ident)).round
+        order = {one: number for number, one in enumerate(running.speakers)}
+        later = tuple(one for one in running.waiting if order[one] > order.get(stored.participant_id, -1))
+        if running.waiting and not later:  # whoever was left out is asked by name
+            yield await asyncio.to_thread(self._end, ident)
+            return
+        async with aclosing(self._run(ident, model, document_id, only=later)) as events:
             async for event in events:
                 yield event
 
@@ -317,7 +324,7 @@ class ChatVerbs(ProjectVerbs):
             sender = find_participant(view, tx, speaker) if speaker else _find_player(chat)
             if not chat.list_answerers(sender):
                 raise _refuse_nobody(_NOBODY_PRESENT)
-            found = find_mentions(text, {one.id: list_names(one) for one in chat.present})
+            found = find_mentions(text, list_called_names(view, chat))
             new = Message(
                 id="",
                 role="user",
@@ -336,7 +343,8 @@ class ChatVerbs(ProjectVerbs):
                 step, error = Step(), failure
             later = announce(tx, ident, step.announcements)
             begin_step(tx, remember_state(chat, said.id), step, said.id)
-        events: list[ChatEvent] = [*map(Announced, told), MessageStored(said), *map(Announced, later)]
+        notes = explain_unknown_mentions(view, chat, text) if found.unknown else ()
+        events: list[ChatEvent] = [*map(Announced, told), MessageStored(said, notes), *map(Announced, later)]
         return _Prepared(ident, tuple(events), error=error)
 
     def _choose_speakers(self, conversation: str, participants: Sequence[str]) -> _Prepared:

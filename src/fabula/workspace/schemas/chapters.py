@@ -8,11 +8,11 @@ from fabula.workspace.schemas.schema import Schema, describe
 
 if TYPE_CHECKING:
     from fabula.manuscript.revisions import LineDifference, Revision
-    from fabula.workspace.chapters import ChapterRecord, ChapterText
+    from fabula.workspace.chapters import ChapterRecord, ChapterText, WordsFound
 
 
 class ChapterInfo(Schema):
-    """A document of the manuscript; only chapters have a number, and lengths count characters."""
+    """A document of the manuscript; only chapters have a number, lengths count characters, and lists count words."""
 
     id: str
     number: int | None
@@ -22,9 +22,10 @@ class ChapterInfo(Schema):
     revision: int
     length: int
     pov: str | None
+    words: int | None = None
 
 
-class ChapterContents(ChapterInfo):
+class ChapterContents(ChapterInfo, kw_only=True):
     """A document with its text."""
 
     text: str
@@ -54,6 +55,28 @@ class LineDifferenceInfo(Schema):
 
     line: int
     parts: tuple[TextPartInfo, ...]
+
+
+class WordsPlaceInfo(Schema):
+    """A place where words stand, with some of the text around them."""
+
+    offset: int
+    before: str
+    after: str
+
+
+class WordsFoundInfo(Schema):
+    """How often words stand in a chapter, and the first places."""
+
+    chapter: ChapterInfo
+    count: int
+    places: tuple[WordsPlaceInfo, ...]
+
+
+def describe_words(found: WordsFound) -> WordsFoundInfo:
+    """Describe where words stand in a chapter."""
+    places = tuple(describe(WordsPlaceInfo, one) for one in found.places)
+    return WordsFoundInfo(chapter=describe_chapter(found.chapter), count=found.count, places=places)
 
 
 def describe_chapter(record: ChapterRecord) -> ChapterInfo:

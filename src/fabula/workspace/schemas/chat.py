@@ -98,9 +98,10 @@ class ConversationEvent(ChatEventInfo, tag="conversation"):
 
 
 class StoredMessageEvent(ChatEventInfo, tag="message"):
-    """A message is stored, corrected or chosen."""
+    """A message is stored, corrected or chosen; `notes` tell of mentions in it that ask nobody."""
 
     message: MessageInfo
+    notes: tuple[str, ...] = ()
 
 
 class AnnouncementEvent(ChatEventInfo, tag="announcement"):
@@ -197,7 +198,8 @@ def describe_event(event: ChatEvent, names: Participants, language: str = ENGLIS
     """Describe an event of a turn."""
     match event:
         case MessageStored(message=said):
-            return StoredMessageEvent(message=describe_message(said, names))
+            notes = tuple(str(show(note, language)) for note in event.notes)
+            return StoredMessageEvent(message=describe_message(said, names), notes=notes)
         case Announced(message=said):
             return AnnouncementEvent(message=describe_message(said, names))
         case ReplyDelta():

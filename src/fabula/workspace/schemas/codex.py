@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import Any
 
 from msgspec import UNSET, UnsetType, field, to_builtins
 
 from fabula.codex import Entry
 from fabula.core.messages import ENGLISH
+from fabula.text.names.disambiguation import Mention
 from fabula.workspace.codex import EntryKnower
+from fabula.workspace.mentions import EntryCard
 from fabula.workspace.rename.offers import RenameOffer
 from fabula.workspace.rename.rename import RenamePlace
 from fabula.workspace.schemas.schema import Schema, describe
@@ -148,6 +151,40 @@ def describe_shares(shares: Iterable[EntryShare], applied: bool, language: str =
         ),
         applied=applied,
     )
+
+
+class MentionInfo(Schema):
+    """A name of the codex in a text, in UTF-16 units, with the ids of its possible entries, the likeliest first."""
+
+    start: int
+    end: int
+    entries: tuple[str, ...]
+
+
+class EntryCardInfo(Schema):
+    """An entry as it stands at a place of the story; `later` counts what becomes true of it only afterwards."""
+
+    id: str
+    name: str
+    type: str
+    text: str
+    later_count: int = field(name="later")
+
+
+def describe_mentions(mentions: Iterable[Mention], text: str) -> list[MentionInfo]:
+    """Describe the names in a text."""
+    units = (lambda offset: offset) if text.isascii() else _count_units(text).__getitem__
+    return [MentionInfo(start=units(one.start), end=units(one.end), entries=one.owners) for one in mentions]
+
+
+def _count_units(text: str) -> list[int]:
+    """The UTF-16 units before every character, and all at the end."""
+    return [0, *accumulate(2 if character > "\uffff" else 1 for character in text)]
+
+
+def describe_card(card: EntryCard) -> EntryCardInfo:
+    """Describe an entry as it stands at a place."""
+    return describe(EntryCardInfo, card)
 
 
 def describe_rename(

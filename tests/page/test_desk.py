@@ -1,0 +1,313 @@
+"""The paths a person takes at the desk, in a real browser."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from playwright.sync_api import Page, expect
+
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.workspace import Workspace
+from tests.page.conftest import OpenPage
+from tests.page.running import PageServer
+
+SAVED = re.compile("^Saved$")
+
+
+def open_chapter(open_page: OpenPage, story: ProjectHandle, chapter: str = "ch-06", **settings: object) -> Page:
+    page = open_page(f"#/{story.id}/write/{chapter}", **settings)
+    expect(page.locator(".cm-content")).to_contain_text(story.chapters.read(chapter).text[:20])
+    return page
+
+
+def type_at_end(page: Page, text: str) -> None:
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+End")
+    page.keyboard.type(text)
+
+
+def show_end(page: Page) -> None:
+    """Scroll to the end, since only what is visible is drawn."""
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+End")
+
+
+def wait_text(story: ProjectHandle, chapter: str, expected: str) -> None:
+    """Wait until the server has a text."""
+    for _ in range(100):
+        if story.chapters.read(chapter).text == expected:
+            return
+        time.sleep(0.1)
+    assert story.chapters.read(chapter).text == expected
+
+
+def wait_outcome(story: ProjectHandle, outcome: str) -> None:
+    """Wait until the server knows what became of the last answer."""
+    for _ in range(100):
+        if story.runs.list_runs()[0].outcome == outcome:
+            return
+        time.sleep(0.1)
+    assert story.runs.list_runs()[0].outcome == outcome
+
+
+def open_inspector(page: Page) -> None:
+    page.get_by_role("button", name=re.compile("Open the inspector")).click()
+
+
+def wait_saved(page: Page) -> None:
+    expect(page.locator("header .state")).to_have_text(SAVED)
+
+
+def test_from_the_first_start_to_a_sentence_are_three_clicks(open_page: OpenPage, workspace: Workspace) -> None:
+    page = open_page()
+    page.get_by_role("button", name="Open “The Lantern Coast”").click()
+    page.get_by_role("button", name=re.compile("^Write")).click()
+    expect(page.get_by_text("Demo: prepared sentences.")).to_be_visible()
+    page.get_by_role("button", name=re.compile("^Accept")).click()
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    (made,) = workspace.projects()
+    text = workspace.project(made.id).chapters.read("ch-07").text
+    assert "nobody spoke" in text or "gave it away" in text
+    expect(page.locator(".cm-content")).to_contain_text(re.compile("nobody spoke|gave it away"))
+    open_inspector(page)  # and why the model would know what it knows
+    expect(page.get_by_role("region", name="Inspector").locator("article").first).to_be_visible()
+
+
+def test_typing_is_saved_by_itself_and_can_be_undone_across_saves(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    type_at_end(page, " And then it rained.")
+    wait_saved(page)
+    assert story.chapters.read("ch-06").text == before + " And then it rained."
+    page.keyboard.press("Control+z")
+    expect(page.locator("header .state")).not_to_have_text(SAVED)
+    wait_saved(page)
+    assert story.chapters.read("ch-06").text == before
+
+
+def test_a_name_is_marked_while_it_is_typed_and_shows_its_card(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story)
+    expect(page.locator(".cm-name").first).to_be_visible()
+    type_at_end(page, "\n\nHere stood Will Tarn again")
+    name = page.locator(".cm-line").last.locator(".cm-name")
+    expect(name).to_have_text("Will Tarn")
+    name.hover()
+    expect(page.locator(".cm-card-name")).to_have_text("Will Tarn")
+
+
+def test_a_sentence_at_a_time_is_accepted_and_the_rest_is_left_out(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    type_at_end(page, "")
+    page.get_by_role("button", name=re.compile("^Write")).click()
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    page.get_by_role("button", name=re.compile("^By sentence")).click()
+    page.get_by_role("button", name=re.compile("^Reject")).click()
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    expect(page.locator(".cm-content")).to_contain_text(re.compile("nobody spoke|small things"))
+    added = story.chapters.read("ch-06").text[len(before) :].strip()
+    assert added.endswith((".", ":")) or added
+    assert "whatever it cost" not in added
+    assert "about anything else" not in added
+
+
+def test_a_rejected_suggestion_leaves_the_text_as_it_was(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    type_at_end(page, "")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    page.locator(".cm-content").press("Escape")
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    assert story.chapters.read("ch-06").text == before
+    wait_outcome(story, "rejected")
+
+
+def test_a_rule_made_of_selected_text_is_in_the_prompt(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story)
+    type_at_end(page, "\n\nNobody ever whistles on this coast.")
+    page.keyboard.press("Shift+Home")
+    page.get_by_role("toolbar").get_by_role("button", name="Make it a rule").click()
+    page.get_by_role("button", name="Add", exact=True).click()
+    open_inspector(page)
+    rules = page.get_by_role("region", name="Inspector").locator("article", has_text="Nobody ever whistles")
+    expect(rules.first).to_be_visible()
+
+
+def test_what_is_typed_while_the_server_is_gone_is_kept_and_saved_when_it_is_back(
+    open_page: OpenPage, story: ProjectHandle, server: PageServer
+) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    server.stop()
+    type_at_end(page, " The line was cut.")
+    expect(page.locator("header .state")).to_have_text("Offline, kept here")
+    type_at_end(page, " Still she wrote.")
+    server.start()
+    wait_saved(page)
+    assert story.chapters.read("ch-06").text == before + " The line was cut. Still she wrote."
+
+
+def test_a_window_that_is_closed_while_the_server_is_gone_loses_nothing(
+    open_page: OpenPage, story: ProjectHandle, server: PageServer
+) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    server.stop()
+    type_at_end(page, " The line was cut.")
+    expect(page.locator("header .state")).to_have_text("Offline, kept here")
+    time.sleep(0.5)
+    server.start()
+    page.reload()
+    wait_text(story, "ch-06", before + " The line was cut.")
+    show_end(page)
+    expect(page.locator(".cm-content")).to_contain_text("The line was cut.")
+
+
+def test_two_windows_that_change_different_places_are_merged(open_page: OpenPage, story: ProjectHandle) -> None:
+    one, other = (open_chapter(open_page, story) for _ in range(2))
+    before = story.chapters.read("ch-06").text
+    type_at_end(one, " At the end.")
+    wait_saved(one)
+    other.locator(".cm-content").click()
+    other.keyboard.press("Control+Home")
+    other.keyboard.type("At the start. ")
+    wait_text(story, "ch-06", "At the start. " + before + " At the end.")
+    show_end(other)
+    expect(other.locator(".cm-content")).to_contain_text("At the end.")
+
+
+def test_two_windows_that_change_the_same_place_show_both_texts(open_page: OpenPage, story: ProjectHandle) -> None:
+    one, other = (open_chapter(open_page, story) for _ in range(2))
+    before = story.chapters.read("ch-06").text
+    type_at_end(one, " She stayed.")
+    wait_saved(one)
+    type_at_end(other, " She left.")
+    dialog = other.get_by_role("dialog", name="This chapter was changed elsewhere")
+    expect(dialog).to_contain_text("She stayed.")
+    expect(dialog).to_contain_text("She left.")
+    assert story.chapters.read("ch-06").text == before + " She stayed."
+    dialog.get_by_role("button", name="Keep mine").click()
+    wait_saved(other)
+    assert story.chapters.read("ch-06").text == before + " She left."
+
+
+def test_words_are_replaced_in_the_whole_book_after_a_preview_and_taken_back(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    page.keyboard.press("Control+Shift+F")
+    dialog = page.get_by_role("dialog", name="Find and replace in the book")
+    dialog.get_by_label("Find").fill("kelp")
+    dialog.get_by_label("Replace with").fill("weed")
+    dialog.get_by_role("button", name="Find", exact=True).click()
+    expect(dialog.locator("ins").first).to_have_text("weed")
+    dialog.get_by_role("button", name=re.compile("^Replace")).click()
+    expect(page.get_by_text(re.compile("^Replaced at"))).to_be_visible()
+    assert story.chapters.find_words("kelp") == []
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+    for _ in range(50):
+        if story.chapters.find_words("kelp"):
+            break
+        time.sleep(0.1)
+    assert story.chapters.find_words("kelp") != []
+
+
+def test_an_earlier_version_is_compared_and_restored(open_page: OpenPage, story: ProjectHandle) -> None:
+    before = story.chapters.read("ch-06").text
+    story.chapters.write("ch-06", before + "\n\nA line too much.")
+    page = open_chapter(open_page, story)
+    page.keyboard.press("Control+Shift+H")
+    dialog = page.get_by_role("dialog", name="Earlier versions")
+    expect(dialog.locator("ins")).to_contain_text("A line too much.")
+    dialog.get_by_role("button", name="Restore this version").click()
+    wait_text(story, "ch-06", before)
+    show_end(page)
+    expect(page.locator(".cm-content")).not_to_contain_text("A line too much.")
+
+
+def test_everything_on_the_desk_is_reached_by_keyboard(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("the weight")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Title of the chapter")).to_have_value("The Weight")
+    page.keyboard.press("Control+l")
+    expect(page.get_by_label("Instruction")).to_be_focused()
+    page.keyboard.type("Go on.")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    page.get_by_label("Text of the chapter").focus()
+    page.keyboard.press("Tab")
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    wait_outcome(story, "accepted")
+    page.keyboard.press("Control+Shift+I")
+    expect(page.get_by_role("region", name="Inspector")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("region", name="Inspector")).to_have_count(0)
+
+
+def test_composing_a_character_loses_none_and_fires_no_key(open_page: OpenPage, workspace: Workspace) -> None:
+    story = workspace.copy_sample("wugang")
+    page = open_chapter(open_page, story, "ch-07", locale="zh-CN")
+    before = story.chapters.read("ch-07").text
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+End")
+    session = page.context.new_cdp_session(page)
+    for step in ("l", "li", "lin", "林"):
+        session.send("Input.imeSetComposition", {"text": step, "selectionStart": len(step), "selectionEnd": len(step)})
+        time.sleep(0.3)  # longer than names are searched after
+    session.send("Input.insertText", {"text": "林远"})
+    expect(page.locator("header .state")).to_have_text("已保存")
+    assert story.chapters.read("ch-07").text == before + "林远"
+    expect(page.locator(".cm-line").last.locator(".cm-name")).to_have_text("林远")
+
+
+def test_pasted_markup_and_scripts_are_text_and_names_with_markup_are_names(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    evil = "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script> שלום 👩‍🚀"
+    story.codex.add("<b>Bold</b> Bess", kind="character", description="<script>document.title='broken'</script>")
+    page = open_chapter(open_page, story)
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+End")
+    page.evaluate(
+        """text => { const data = new DataTransfer(); data.setData('text/plain', text); data.setData('text/html', text);
+        document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true })); }""",
+        evil + "\n\n<b>Bold</b> Bess",
+    )
+    wait_saved(page)
+    assert story.chapters.read("ch-06").text.endswith(evil + "\n\n<b>Bold</b> Bess")
+    page.locator(".cm-line").last.locator(".cm-name").first.hover()
+    expect(page.locator(".cm-card-name")).to_have_text("<b>Bold</b> Bess")
+    assert page.title() == "The Lantern Coast · Fabula"
+    assert page.locator("img").count() == 0
+
+
+def test_an_ended_session_asks_to_sign_in_and_keeps_what_was_written(
+    open_page: OpenPage, story: ProjectHandle, server: PageServer
+) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    show_end(page)
+    page.context.clear_cookies()
+    page.keyboard.type(" Written late.")
+    expect(page.get_by_role("dialog", name="Sign in")).to_be_visible()
+    time.sleep(0.5)
+    page.goto(server.make_link())
+    page.goto(f"{server.url}/#/{story.id}/write/ch-06")
+    wait_text(story, "ch-06", before + " Written late.")
+
+
+def test_on_a_narrow_page_chapters_and_assistant_come_as_sheets(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story, width=360, height=740)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.get_by_role("button", name="Chapters").click()
+    page.get_by_role("treeitem", name=re.compile("The Weight")).click()
+    expect(page.get_by_label("Title of the chapter")).to_have_value("The Weight")
+    expect(page.get_by_role("tree")).to_be_hidden()
+    page.get_by_role("button", name="Assistant").click()
+    page.get_by_role("button", name=re.compile("^Write")).click()
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()

@@ -1,0 +1,48 @@
+"""Slices of `benchmarks.server_kills`: servers that are killed under load, and a database that goes away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benchmarks.server_kills import Outcome, run_kills, run_outages
+
+from tests.postgres import run_postgres
+
+KILLS = 2
+
+
+@pytest.fixture
+def outcome(monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    for name in ("FABULA_DATA", "FABULA_MODELS"):
+        monkeypatch.setenv(name, "")  # which the load sets, and which are put back behind the test
+    return Outcome()
+
+
+def check(outcome: Outcome) -> None:
+    for name in ("lost", "doubled_jobs", "broken_streams", "other_errors"):
+        assert outcome.figures[name] == 0, outcome.notes
+    for name in ("edits", "streams", "reads"):
+        assert outcome.figures[name] > 0, name
+    assert outcome.jobs
+
+
+def test_one_of_two_servers_is_killed_and_nothing_is_lost_or_done_twice(outcome: Outcome, tmp_path: Path) -> None:
+    with run_postgres() as postgres:
+        run_kills(postgres.get_uri(), tmp_path, outcome, kills=KILLS, processes=2)
+    check(outcome)
+
+
+def test_the_only_server_on_a_file_is_killed_and_nothing_is_lost_or_done_twice(
+    outcome: Outcome, tmp_path: Path
+) -> None:
+    run_kills(str(tmp_path / "data"), tmp_path, outcome, kills=KILLS, processes=1)
+    check(outcome)
+
+
+def test_requests_are_refused_with_a_code_while_the_database_is_away_and_succeed_when_it_is_back(
+    outcome: Outcome, tmp_path: Path
+) -> None:
+    run_outages(outcome, tmp_path, restarts=1, half_open=10)
+    check(outcome)
+    assert outcome.figures["refusals"] > 0

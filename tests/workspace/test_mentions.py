@@ -1,0 +1,81 @@
+"""Names of the codex in a text, and cards as they stand at a place of the story."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabula.text.names.disambiguation import Mention
+from fabula.text.word_count import count_words
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.schemas.codex import describe_mentions
+from fabula.workspace.workspace import Workspace
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    folder: Path = tmp_path_factory.mktemp("store")
+    with Workspace.open(folder / "store.db") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def story(workspace: Workspace) -> ProjectHandle:
+    return workspace.copy_sample("lantern_coast")
+
+
+def test_names_are_found_where_they_stand_with_their_entries(story: ProjectHandle) -> None:
+    text = "Below, Mara put out the lamp."
+    (found,) = story.mentions.find(text)
+    assert text[found.start : found.end] == "Mara"
+    assert [story.codex.find(one).name for one in found.owners] == ["Mara Venn"]
+
+
+def test_a_card_has_no_progression_before_its_place(story: ProjectHandle) -> None:
+    story.codex.add("Odile Marsh", kind="character", description="Keeps the light at Skerrow.")
+    story.codex.add_progression("Odile Marsh", "Has left the light for good.", since="3")
+    before, after = (story.mentions.read_card("Odile Marsh", chapter=one, offset=0) for one in ("2", "4"))
+    assert "Keeps the light" in before.text
+    assert "Has left" not in before.text
+    assert before.later_count == 1
+    assert "Has left" in after.text
+    assert after.later_count == 0
+    assert story.mentions.read_card("Odile Marsh").text == after.text
+
+
+def test_words_are_found_as_replacing_them_would_find_them(story: ProjectHandle) -> None:
+    found = story.chapters.find_words("lamp")
+    counts = {one.chapter.name: one.count for one in found}
+    place = found[0].places[0]
+    text = story.chapters.read(found[0].chapter.id).text
+    assert text[place.offset : place.offset + 4] == "lamp"
+    assert text[: place.offset].endswith(place.before)
+    assert story.chapters.replace_words("lamp", "lantern") == counts
+
+
+def test_samples_are_listed_and_become_projects_of_their_own(workspace: Workspace, story: ProjectHandle) -> None:
+    listed = {one.name: one for one in workspace.list_samples()}
+    assert (listed["wugang"].language, listed["wugang"].chapters) == ("zh", 7)
+    assert listed["lantern_coast"].title == story.view.project.title
+    again = workspace.copy_sample("lantern_coast")
+    assert again.id != story.id
+
+
+def test_the_words_of_chapters_are_counted_as_writers_count_them(story: ProjectHandle) -> None:
+    assert [one.words for one in story.chapters.list_chapters() if (one.words or 0) < 500] == []
+    assert count_words("One two—three, four.") == 3
+    assert count_words("林远走了过来，说：go on。") == 9
+    assert count_words("") == 0
+
+
+@given(st.text(alphabet="aé字😀 \n", max_size=40), st.data())
+def test_mentions_count_utf16_units(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    (described,) = describe_mentions([Mention(text[start:end], start, end, ("one",))], text)
+    units = text.encode("utf-16-le")
+    assert units[2 * described.start : 2 * described.end].decode("utf-16-le") == text[start:end]

@@ -1,0 +1,82 @@
+/**
+ * Commands and keys in one place: what a view registers is in the palette, works by its key and is shown on its button.
+ *
+ * A key is written as `Mod+K`, `Mod+Shift+F`, `Alt+1` or `F2`, where `Mod` is ⌘ on a Mac and Ctrl elsewhere. No key
+ * fires while a character is being composed.
+ */
+import { untrack } from "svelte";
+import { t, type Text } from "./i18n/index.svelte";
+
+export interface Command {
+  id: string;
+  label: Text | (() => string);
+  run: () => unknown;
+  key?: string;
+  /** Whether it makes sense now; always by default. */
+  when?: () => boolean;
+}
+
+const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform);
+
+class Commands {
+  private groups = $state.raw<Command[][]>([]);
+  isOpen = $state(false);
+
+  get all(): Command[] {
+    return this.groups.flat().filter((one) => one.when?.() ?? true);
+  }
+
+  /** Add commands; returns what removes them. Use it in an `$effect`. */
+  add(commands: Command[]): () => void {
+    this.groups = [...untrack(() => this.groups), commands];
+    return () => {
+      this.groups = this.groups.filter((group) => group !== commands);
+    };
+  }
+
+  labelOf(command: Command): string {
+    return typeof command.label === "function" ? command.label() : t(command.label);
+  }
+
+  /** Run the command of a key; the newest one wins. Returns whether there was one. */
+  press(event: KeyboardEvent): boolean {
+    if (isComposing(event)) return false;
+    const key = nameKey(event);
+    const found = this.all.findLast((one) => one.key === key);
+    if (!found) return false;
+    event.preventDefault();
+    void found.run();
+    return true;
+  }
+
+  start(): () => void {
+    const listen = (event: KeyboardEvent) => {
+      if (!event.defaultPrevented) this.press(event);
+    };
+    addEventListener("keydown", listen);
+    return () => removeEventListener("keydown", listen);
+  }
+}
+
+export const commands = new Commands();
+
+/** Whether a key belongs to an input method that is composing a character; 229 is what some browsers send instead. */
+export function isComposing(event: KeyboardEvent): boolean {
+  return event.isComposing || event.keyCode === 229;
+}
+
+/** Return the name of a key as commands write it. */
+export function nameKey(event: KeyboardEvent): string {
+  const key = event.key.length === 1 ? event.key.toUpperCase() : event.key;
+  const isMod = IS_MAC ? event.metaKey : event.ctrlKey;
+  return [isMod && "Mod", event.altKey && "Alt", event.shiftKey && event.key.length > 0 && "Shift", key].filter(Boolean).join("+");
+}
+
+const MAC_SIGNS: Record<string, string> = { Mod: "⌘", Alt: "⌥", Shift: "⇧", Enter: "↩" };
+const SIGNS: Record<string, string> = { Mod: "Ctrl", Escape: "Esc", ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→" };
+
+/** Return a key as it is shown on a button. */
+export function showKey(key: string): string {
+  const parts = key.split("+").map((part) => (IS_MAC && MAC_SIGNS[part]) || SIGNS[part] || part);
+  return parts.join(IS_MAC ? "" : " ");
+}

@@ -1,0 +1,49 @@
+/** Whether the server answers. While it does not, the page asks for it now and then. */
+import { t } from "./i18n/index.svelte";
+import { texts } from "./texts";
+
+const PROBE_PAUSE = 2000; // milliseconds
+
+class Connection {
+  isOnline = $state(true);
+  version = $state("");
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private readonly waiting = new Set<() => void>();
+
+  get sentence(): string {
+    return t(texts.offline);
+  }
+
+  /** Call something whenever the server is back; returns what ends this. */
+  onBack(callback: () => void): () => void {
+    this.waiting.add(callback);
+    return () => this.waiting.delete(callback);
+  }
+
+  lost(): void {
+    if (!this.isOnline) return;
+    this.isOnline = false;
+    this.probe();
+  }
+
+  found(): void {
+    if (this.isOnline) return;
+    clearTimeout(this.timer);
+    this.isOnline = true;
+    for (const callback of this.waiting) callback();
+  }
+
+  private probe(): void {
+    this.timer = setTimeout(async () => {
+      try {
+        const response = await fetch("/healthz", { cache: "no-store" });
+        if (response.ok) this.found();
+        else this.probe();
+      } catch {
+        this.probe();
+      }
+    }, PROBE_PAUSE);
+  }
+}
+
+export const connection = new Connection();

@@ -1,0 +1,111 @@
+/**
+ * What the model would see now: the prompt that the server would assemble, asked for whenever the place or the text
+ * changes. The bar, the cards beside the text and the inspector all show this one answer.
+ */
+import { post, Problem, type Schemas } from "./api";
+import { story } from "./story.svelte";
+import type { LayerName } from "./layers";
+
+export type Prompt = Schemas["AssembledPrompt"] & { fragments?: readonly Schemas["FragmentVerdict"][] };
+export type ContextRequest = Partial<Omit<Schemas["AssembleRequest"], "projectId">>;
+
+/** What the inspector's sliders say in place of the settings. */
+export interface ContextChoices {
+  model?: string;
+  window?: number;
+  encoding?: string;
+  replyTokens?: number;
+  eyes?: Schemas["AssembleRequest"]["eyes"];
+  character?: string;
+  include: string[];
+  exclude: string[];
+}
+
+const PAUSE = 120; // milliseconds after the last change
+
+class ContextState {
+  place = $state.raw<ContextRequest | null>(null);
+  choices = $state<ContextChoices>({ include: [], exclude: [] });
+  prompt = $state.raw<Prompt | null>(null);
+  /** The prompt of the last request that was sent to a model, to compare with. */
+  sent = $state.raw<Prompt | null>(null);
+  problem = $state("");
+  isLoading = $state(false);
+  isOpen = $state(false);
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private abort: AbortController | undefined;
+  private mayInspect = true;
+
+  get tokens(): Record<LayerName, number> {
+    const layers = this.prompt?.layers as Record<string, { tokens: number }> | undefined;
+    const of = (name: LayerName) => layers?.[name]?.tokens ?? 0;
+    return { rules: of("rules"), settings: of("settings"), retrieved: of("retrieved"), immediate: of("immediate") };
+  }
+
+  /** The whole request for the present place and choices. */
+  get request(): Schemas["AssembleRequest"] {
+    const { include, exclude, ...chosen } = this.choices;
+    const given = Object.fromEntries(Object.entries(chosen).filter(([, value]) => value !== undefined && value !== ""));
+    return { projectId: story.id, ...this.place, ...given, include, exclude } as Schemas["AssembleRequest"];
+  }
+
+  /** Say where the writer is; the answer follows by itself. */
+  follow(place: ContextRequest | null): void {
+    this.place = place;
+    this.refresh();
+  }
+
+  choose(choices: Partial<ContextChoices>): void {
+    this.choices = { ...this.choices, ...choices };
+    this.refresh(0);
+  }
+
+  /** Pin something into the prompt, leave it out, or let the engine decide again. */
+  set(source: string, how: "include" | "exclude" | "auto"): void {
+    const without = (list: string[]) => list.filter((one) => one !== source);
+    this.choose({
+      include: how === "include" ? [...without(this.choices.include), source] : without(this.choices.include),
+      exclude: how === "exclude" ? [...without(this.choices.exclude), source] : without(this.choices.exclude),
+    });
+  }
+
+  refresh(pause = PAUSE): void {
+    clearTimeout(this.timer);
+    if (this.place) this.timer = setTimeout(() => void this.load(), pause);
+  }
+
+  clear(): void {
+    clearTimeout(this.timer);
+    this.abort?.abort();
+    this.place = this.prompt = this.sent = null;
+    this.choices = { include: [], exclude: [] };
+    this.isOpen = false;
+    this.problem = "";
+  }
+
+  async load(): Promise<void> {
+    if (!this.place || !story.id) return;
+    this.abort?.abort();
+    const abort = (this.abort = new AbortController());
+    this.isLoading = true;
+    const given = { path: { project: story.id }, body: this.request, signal: abort.signal };
+    try {
+      let prompt: Prompt;
+      try {
+        prompt = this.mayInspect ? await post("/projects/{project}/inspect", given) : await post("/projects/{project}/assemble", given);
+      } catch (error) {
+        if (!(error instanceof Problem) || error.status !== 403 || !this.mayInspect) throw error;
+        this.mayInspect = false; // whoever may not look inside still sees the sums
+        prompt = await post("/projects/{project}/assemble", given);
+      }
+      this.prompt = prompt;
+      this.problem = "";
+    } catch (error) {
+      if (!abort.signal.aborted) this.problem = error instanceof Problem ? error.message : String(error);
+    } finally {
+      if (this.abort === abort) this.isLoading = false;
+    }
+  }
+}
+
+export const context = new ContextState();

@@ -1,0 +1,11 @@
+/** The shared pieces, in one import. */
+export { default as Button } from "./Button.svelte";
+export { default as Columns } from "./Columns.svelte";
+export { default as Dialog } from "./Dialog.svelte";
+export { default as Empty } from "./Empty.svelte";
+export { default as Field } from "./Field.svelte";
+export { default as LayerBar } from "./LayerBar.svelte";
+export { default as List } from "./List.svelte";
+export { default as Panel } from "./Panel.svelte";
+export { default as Sheet } from "./Sheet.svelte";
+export { default as Tabs } from "./Tabs.svelte";

@@ -1,0 +1,90 @@
+/** What a writer does with the assistant: ask, accept, accept by sentence, write again, reject. */
+import { Problem } from "../../lib/api";
+import { context } from "../../lib/context.svelte";
+import { t } from "../../lib/i18n/index.svelte";
+import { story } from "../../lib/story.svelte";
+import { toasts } from "../../lib/toasts.svelte";
+import { desk } from "./desk.svelte";
+import { showSuggestion } from "./suggestion";
+import { texts } from "./texts";
+
+let place = { documentId: "", cursorPosition: 0, selection: undefined as [number, number] | undefined };
+
+/** Ask the chosen skill at the cursor. The chapter is saved first, so that the answer fits the text it was written for. */
+export async function ask(again = ""): Promise<void> {
+  const { assistant, chapter, editor } = desk;
+  if (!editor || assistant.state === "writing") return;
+  await chapter.save();
+  if (chapter.conflict) return;
+  const { from, to } = editor.view.state.selection.main;
+  if (!again) place = { documentId: chapter.id, cursorPosition: to, selection: to > from ? [from, to] : undefined };
+  const isReplaced = assistant.skill?.answer === "replace" && place.selection !== undefined;
+  const [start, end] = isReplaced ? place.selection! : [place.cursorPosition, place.cursorPosition];
+  if (assistant.isProse) editor.view.dispatch({ effects: showSuggestion.of({ from: start, to: end }) });
+  desk.up = "";
+  await assistant.ask(place, again);
+  if (assistant.state !== "done") hide();
+  if (assistant.problem) toasts.show(assistant.problem, { kind: "bad" });
+}
+
+export async function askAgain(): Promise<void> {
+  const run = desk.assistant.variant?.runId ?? "";
+  desk.assistant.clear();
+  await ask(run);
+}
+
+/** Accept the answer as it stands, also where sentences were taken before. */
+export async function acceptAll(): Promise<void> {
+  await accept(desk.assistant.text);
+}
+
+/** Take the next sentence; the last one accepts what was taken. */
+export async function acceptSentence(): Promise<void> {
+  const { assistant } = desk;
+  if (assistant.state !== "done") return;
+  assistant.taken++;
+  if (assistant.taken >= assistant.sentences.length) await acceptAll();
+}
+
+/** Leave out what was not taken: nothing, or all but the taken sentences. */
+export async function rejectAll(): Promise<void> {
+  const { assistant } = desk;
+  if (assistant.taken > 0) return accept(assistant.sentences.slice(0, assistant.taken).join("").trimEnd());
+  hide();
+  await assistant.reject();
+  desk.editor?.view.focus();
+}
+
+async function accept(text: string): Promise<void> {
+  const { assistant, chapter, editor } = desk;
+  if (assistant.state !== "done" || !editor) return;
+  const skill = assistant.skill?.answer;
+  try {
+    await chapter.save();
+    const accepted = await assistant.accept(text);
+    if (skill === "entries") {
+      await story.loadEntries();
+      toasts.done(t(texts.acceptedEntries, { n: accepted.entries.length }));
+    }
+    hide();
+    assistant.clear();
+    assistant.instruction = "";
+    await chapter.refresh();
+    const start = place.selection && skill === "replace" ? place.selection[0] : place.cursorPosition;
+    const end = editor.text.indexOf(text, start);
+    if (end >= 0) editor.reveal(end + text.length);
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== "CONTEXT_DOCUMENT_STALE" || !assistant.isProse) throw error;
+    // The text was changed while the answer was written: it goes in as the writer's own words.
+    hide();
+    assistant.clear();
+    editor.view.dispatch({ selection: { anchor: Math.min(place.cursorPosition, editor.view.state.doc.length) } });
+    editor.insert(text);
+    toasts.show(t(texts.keptAsText));
+  }
+  context.refresh();
+}
+
+function hide(): void {
+  desk.editor?.view.dispatch({ effects: showSuggestion.of(null) });
+}

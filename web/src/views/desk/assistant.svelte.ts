@@ -1,0 +1,228 @@
+/**
+ * The assistant: asks a skill at a place of the text, takes its answers as they stream in, and accepts, rejects or
+ * retries them. It is a conversation: the server keeps what was asked and answered with the chapter.
+ */
+import { get, post, Problem, type Schemas } from "../../lib/api";
+import { context } from "../../lib/context.svelte";
+import { EventStream } from "../../lib/events";
+import { language } from "../../lib/i18n/index.svelte";
+import { story } from "../../lib/story.svelte";
+import { splitSentences } from "./sentences";
+
+export type Skill = Schemas["SkillInfo"];
+
+export interface Finding {
+  quote: string;
+  reason: string;
+  isHint: boolean;
+}
+
+export interface Variant {
+  text: string;
+  runId: string;
+  isDone: boolean;
+  note: "" | "judging" | "retried";
+  findings: Finding[];
+  problem: string;
+  usage?: Schemas["UsageInfo"];
+  cost?: Schemas["CostInfo"];
+}
+
+/** One turn of the talk beside the text, for skills whose answer is only read. */
+export interface Turn {
+  asked: string;
+  answer: string;
+  runId: string;
+}
+
+const HIDDEN_SKILLS = ["judge", "chat"];
+export const DEMO = "demo";
+
+export class Assistant {
+  skills = $state.raw<Skill[]>([]);
+  skillId = $state("continue");
+  instruction = $state("");
+  variantCount = $state(1);
+  model = $state.raw<Schemas["ChosenModelInfo"] | null>(null);
+  /** The provider that was chosen here in place of the settings. */
+  provider = $state("");
+  state = $state<"idle" | "writing" | "done">("idle");
+  variants = $state<Variant[]>([]);
+  chosen = $state(0);
+  /** How many sentences of the chosen variant were taken already. */
+  taken = $state(0);
+  /** The text of the writer in place of the answer, while or after it is edited. */
+  edited = $state<string | null>(null);
+  isEditing = $state(false);
+  problem = $state("");
+  talk = $state<Turn[]>([]);
+  private stream: EventStream | undefined;
+
+  get skill(): Skill | undefined {
+    return this.skills.find((one) => one.id === this.skillId);
+  }
+
+  get variant(): Variant | undefined {
+    return this.variants[this.chosen];
+  }
+
+  get text(): string {
+    return this.edited ?? this.variant?.text ?? "";
+  }
+
+  get sentences(): string[] {
+    return splitSentences(this.text, story.lang);
+  }
+
+  /** Whether its answer goes into the text. */
+  get isProse(): boolean {
+    return this.skill?.answer === "insert" || this.skill?.answer === "replace";
+  }
+
+  get isDemo(): boolean {
+    return this.provider === DEMO || (!this.provider && this.model?.provider === DEMO);
+  }
+
+  titleOf(skill: Skill): string {
+    const titles = skill.title as Record<string, string>;
+    return titles[language.current] ?? titles.en ?? skill.id;
+  }
+
+  async load(): Promise<void> {
+    const path = { project: story.id };
+    const [list, model] = await Promise.all([get("/projects/{project}/skills", { path }), get("/projects/{project}/model", { path })]);
+    this.skills = list.skills.filter((one) => one.recipe === "novel" && !HIDDEN_SKILLS.includes(one.id));
+    this.model = model;
+    if (model.kind === "none") this.provider = DEMO;
+  }
+
+  /** Say to the context which model would read the prompt. */
+  async follow(provider: string): Promise<void> {
+    if (!this.model) return;
+    const path = { project: story.id };
+    const model = provider ? await get("/projects/{project}/model", { path, query: { provider } }) : this.model;
+    if (provider !== this.provider) return;
+    const { window, encoding } = model;
+    context.choose(model.kind === "none" ? { model: undefined, window: undefined, encoding: undefined } : { model: model.model, window: window ?? undefined, encoding: encoding ?? undefined });
+  }
+
+  /** Skills that can work on what is there: a selection, or a place. */
+  listSkills(hasSelection: boolean): Skill[] {
+    return this.skills.filter((one) => (hasSelection ? true : one.worksOn.some((where) => where !== "selection")));
+  }
+
+  /** Ask; the place is where the writer is. `again` is a run that is written anew. */
+  async ask(place: { documentId: string; cursorPosition: number; selection?: [number, number] }, again = ""): Promise<void> {
+    if (this.state === "writing") return;
+    this.problem = "";
+    this.variants = Array.from({ length: this.variantCount }, makeVariant);
+    this.chosen = this.taken = 0;
+    this.edited = null;
+    this.isEditing = false;
+    this.state = "writing";
+    const { instruction, skillId } = this;
+    const request: Partial<Schemas["WriteRequest"]> = {
+      ...context.request,
+      ...place,
+      unsavedText: undefined,
+      skillId,
+      additionalInput: instruction,
+      variants: this.variantCount,
+      again,
+      provider: this.provider || undefined,
+    };
+    this.stream = new EventStream("/projects/{project}/write", { project: story.id }, request);
+    const sent = context.prompt;
+    try {
+      for await (const event of this.stream.read()) this.take(event.data as WritingEvent);
+      if (sent) context.sent = sent;
+    } catch (error) {
+      this.problem = error instanceof Problem ? error.message : String(error);
+    }
+    this.stream = undefined;
+    for (const one of this.variants) one.isDone = true;
+    if (!this.variants.some((one) => one.text)) {
+      this.problem ||= this.variants.find((one) => one.problem)?.problem ?? "";
+      this.clear();
+      return;
+    }
+    this.state = "done";
+    if (!this.isProse) {
+      this.talk.push({ asked: instruction || this.titleOf(this.skill!), answer: this.text, runId: this.variant?.runId ?? "" });
+      this.instruction = "";
+      if (this.skill?.answer === "show") this.clear();
+    }
+  }
+
+  private take(event: WritingEvent): void {
+    const variant = this.variants[event.variant];
+    if (!variant) return;
+    if (event.event === "delta") {
+      variant.text += event.text;
+      variant.note = variant.note === "retried" ? "" : variant.note;
+    } else if (event.event === "judge") variant.note = "judging";
+    else if (event.event === "retry") {
+      variant.text = "";
+      variant.note = "retried";
+    } else {
+      variant.text = event.text;
+      variant.runId = event.runId;
+      variant.isDone = true;
+      variant.note = "";
+      if (event.event === "completed") {
+        variant.findings = readFindings(event.verdict);
+        variant.usage = event.usage;
+        variant.cost = event.cost;
+      } else variant.problem = event.error.message;
+    }
+  }
+
+  /** Stop at once; what has come so far stays as a suggestion. */
+  async stop(): Promise<void> {
+    await this.stream?.stop();
+  }
+
+  clear(): void {
+    this.state = "idle";
+    this.variants = [];
+    this.edited = null;
+    this.isEditing = false;
+    this.taken = 0;
+  }
+
+  /** Tell the server that the answer goes into the text; returns what became of it. */
+  accept(text: string, beat = false): Promise<Schemas["AcceptedAnswerInfo"]> {
+    const run = this.variant?.runId ?? "";
+    const body = { text: text === this.variant?.text ? null : text, beat };
+    return post("/projects/{project}/runs/{run}/accept", { path: { project: story.id, run }, body });
+  }
+
+  async reject(): Promise<void> {
+    const runs = this.variants.map((one) => one.runId).filter(Boolean);
+    await this.stop();
+    this.clear();
+    const path = { project: story.id };
+    await Promise.all(runs.map((run) => post("/projects/{project}/runs/{run}/reject", { path: { ...path, run } }).catch(() => undefined)));
+  }
+}
+
+type WritingEvent =
+  | ({ event: "delta" } & Schemas["WritingDelta"])
+  | ({ event: "judge" } & Schemas["WritingJudged"])
+  | ({ event: "retry" } & Schemas["WritingRetry"])
+  | ({ event: "completed" } & Schemas["WritingCompleted"])
+  | ({ event: "failed" } & Schemas["WritingFailed"]);
+
+function makeVariant(): Variant {
+  return { text: "", runId: "", isDone: false, note: "", findings: [], problem: "" };
+}
+
+/** Read what the judge says of an answer. */
+export function readFindings(verdict: Record<string, unknown>): Finding[] {
+  const found = Array.isArray(verdict.findings) ? (verdict.findings as Record<string, unknown>[]) : [];
+  return found.map((one) => ({
+    quote: String(one.words ?? ""),
+    reason: String(one.reason ?? ""),
+    isHint: Boolean(one.hint),
+  }));
+}

@@ -1,0 +1,202 @@
+/**
+ * The chapter on the desk: loaded, saved by itself, kept in the browser while the server is gone, and merged with what
+ * was written elsewhere. The editor holds the text; this holds what the server has of it.
+ */
+import { get, Offline, Problem, put } from "../../lib/api";
+import { connection } from "../../lib/connection.svelte";
+import { saving } from "../../lib/saving.svelte";
+import { story } from "../../lib/story.svelte";
+import { deleteDraft, readDraft, writeDraft } from "./drafts";
+import { merge } from "./merge";
+
+const SAVE_PAUSE = 900; // milliseconds after the last change
+const SAVE_LATEST = 5000; // milliseconds after the first one
+const DRAFT_PAUSE = 250;
+
+export interface Conflict {
+  mine: string;
+  theirs: string;
+  revision: number;
+}
+
+export class ChapterSession {
+  id = $state("");
+  revision = 0;
+  /** The text that the server has, and from which the editor's text was changed. */
+  base = "";
+  conflict = $state.raw<Conflict | null>(null);
+  isLoaded = $state(false);
+  private text = "";
+  private firstChange = 0;
+  private saveTimer: ReturnType<typeof setTimeout> | undefined;
+  private draftTimer: ReturnType<typeof setTimeout> | undefined;
+  private running: Promise<void> | undefined;
+
+  /** `show` puts a text into the editor that came from elsewhere. */
+  constructor(private readonly show: (text: string) => void) {}
+
+  private get key(): string {
+    return `${story.id}/${this.id}`;
+  }
+
+  get isChanged(): boolean {
+    return this.text !== this.base;
+  }
+
+  /** Load a chapter and return its text; a draft that the server never got goes on from there. */
+  async load(id: string): Promise<string> {
+    this.isLoaded = false;
+    this.conflict = null;
+    const draft = await readDraft(`${story.id}/${id}`);
+    let found: { text: string; revision: number };
+    try {
+      found = await get("/projects/{project}/chapters/{chapter}", { path: { project: story.id, chapter: id } });
+    } catch (error) {
+      if (!(error instanceof Offline) || !draft) throw error;
+      found = { text: draft.base, revision: draft.revision };
+    }
+    this.id = id;
+    this.revision = found.revision;
+    this.base = this.text = found.text;
+    this.isLoaded = true;
+    saving.state = "saved";
+    if (draft && draft.text !== found.text) {
+      const merged = draft.revision === found.revision ? draft.text : merge(draft.base, draft.text, found.text);
+      if (merged === null) {
+        this.conflict = { mine: draft.text, theirs: found.text, revision: found.revision };
+        saving.state = "conflict";
+      } else {
+        this.change(merged);
+      }
+    } else if (draft) {
+      void deleteDraft(draft.key);
+    }
+    return this.text;
+  }
+
+  /** Note a change of the editor. */
+  change(text: string): void {
+    this.text = text;
+    if (this.conflict) {
+      this.conflict = { ...this.conflict, mine: text };
+    } else {
+      saving.state = connection.isOnline ? "unsaved" : "kept";
+      this.firstChange ||= Date.now();
+      clearTimeout(this.saveTimer);
+      const latest = this.firstChange + SAVE_LATEST - Date.now();
+      this.saveTimer = setTimeout(() => void this.save(), Math.max(0, Math.min(SAVE_PAUSE, latest)));
+    }
+    clearTimeout(this.draftTimer);
+    this.draftTimer = setTimeout(() => void this.keep(), DRAFT_PAUSE);
+  }
+
+  /** Keep what is not saved in the browser. */
+  keep(): Promise<unknown> {
+    clearTimeout(this.draftTimer);
+    if (!this.isLoaded || !this.isChanged) return Promise.resolve();
+    return writeDraft({ key: this.key, text: this.text, revision: this.revision, base: this.base, at: Date.now() });
+  }
+
+  /** Save now, after what is being saved. */
+  async save(): Promise<void> {
+    clearTimeout(this.saveTimer);
+    while (this.running) await this.running;
+    if (!this.isLoaded || !this.isChanged || this.conflict) return;
+    this.running = this.send();
+    try {
+      await this.running;
+    } finally {
+      this.running = undefined;
+    }
+  }
+
+  private async send(): Promise<void> {
+    const { id, key, text } = this;
+    saving.state = "saving";
+    this.firstChange = 0;
+    try {
+      const path = { project: story.id, chapter: id };
+      const saved = await put("/projects/{project}/chapters/{chapter}", { path, body: { text, expectedRevision: this.revision } });
+      if (this.id !== id) return void deleteDraft(key);
+      this.revision = saved.revision;
+      this.base = text;
+      story.replaceChapter({ ...saved, words: countWords(text) });
+      if (this.isChanged) this.change(this.text);
+      else {
+        saving.state = "saved";
+        clearTimeout(this.draftTimer);
+        await deleteDraft(key);
+      }
+    } catch (error) {
+      await this.keep();
+      if (error instanceof Problem && error.code === "CONTEXT_DOCUMENT_STALE") await this.reconcile();
+      else if (error instanceof Offline) saving.state = "kept";
+      else {
+        saving.state = "kept";
+        if (!(error instanceof Problem && error.status === 401)) throw error;
+      }
+    }
+  }
+
+  /** Bring in what was written elsewhere: by itself where the changes do not touch, else by asking. */
+  private async reconcile(): Promise<void> {
+    const theirs = await get("/projects/{project}/chapters/{chapter}", { path: { project: story.id, chapter: this.id } });
+    const merged = merge(this.base, this.text, theirs.text);
+    if (merged === null) {
+      this.conflict = { mine: this.text, theirs: theirs.text, revision: theirs.revision };
+      saving.state = "conflict";
+      return;
+    }
+    this.adopt(theirs.text, theirs.revision, merged);
+  }
+
+  private adopt(base: string, revision: number, text: string): void {
+    this.base = base;
+    this.revision = revision;
+    this.text = text;
+    this.show(text);
+    if (this.isChanged) this.change(text);
+    else {
+      saving.state = "saved";
+      void deleteDraft(this.key);
+    }
+  }
+
+  /** Decide a conflict: with this text from now on. */
+  settle(text: string): void {
+    if (!this.conflict) return;
+    const { theirs, revision } = this.conflict;
+    this.conflict = null;
+    this.adopt(theirs, revision, text);
+  }
+
+  /** Take over what the server has now, if nothing of one's own is unsaved: after a return to the window, or a change made by the server. */
+  async refresh(): Promise<void> {
+    if (!this.isLoaded || this.conflict) return;
+    while (this.running) await this.running;
+    const id = this.id;
+    const found = await get("/projects/{project}/chapters/{chapter}", { path: { project: story.id, chapter: id } });
+    if (id !== this.id || found.revision === this.revision) return;
+    if (this.isChanged) await this.reconcile();
+    else this.adopt(found.text, found.revision, found.text);
+    story.replaceChapter({ ...found, words: countWords(found.text) });
+  }
+
+  /** Save, or at least keep, before the chapter is left. */
+  async leave(): Promise<void> {
+    await this.keep();
+    await this.save().catch(() => undefined);
+    clearTimeout(this.saveTimer);
+    clearTimeout(this.draftTimer);
+  }
+}
+
+const HAN = /[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[\ud840-\udbff][\udc00-\udfff]/g;
+
+/** Count words as writers do, and as the server counts them: words between spaces, and every Chinese or Japanese character. */
+export function countWords(text: string): number {
+  let singles = 0;
+  const rest = text.replace(HAN, () => (singles++, " "));
+  const words = rest.split(/\s+/).filter(Boolean);
+  return singles + (rest === text && /^[\x00-\x7f]*$/.test(text) ? words.length : words.filter((word) => /[\p{L}\p{N}]/u.test(word)).length);
+}

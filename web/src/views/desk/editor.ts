@@ -1,0 +1,178 @@
+/** The editor of a chapter: CodeMirror on plain text, so an offset here is an offset for the server. */
+import { defaultKeymap, history, historyKeymap, redo, undo } from "@codemirror/commands";
+import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
+import { Compartment, EditorSelection, EditorState, RangeSetBuilder, type Extension } from "@codemirror/state";
+import { Decoration, drawSelection, EditorView, keymap, ViewPlugin, type DecorationSet, type ViewUpdate } from "@codemirror/view";
+import { findChange } from "./merge";
+
+const theme = EditorView.theme({
+  "&": { fontSize: "18px", color: "var(--ink)", backgroundColor: "transparent" },
+  "&.cm-focused": { outline: "none" },
+  ".cm-scroller": { fontFamily: "var(--serif)", lineHeight: "1.75", overflow: "visible" },
+  ".cm-content": { padding: "0", caretColor: "var(--ink)", overflowWrap: "anywhere", textAutospace: "normal" },
+  ".cm-line": { padding: "0" },
+  "&.cm-indented .cm-line": { textIndent: "1.5em" },
+  "&.cm-indented .cm-line.cm-first": { textIndent: "0" },
+  "&.cm-indented .cm-content:lang(zh) .cm-line": { textIndent: "2em" },
+  ".cm-line.cm-blank": { lineHeight: "0.8" },
+  ".cm-cursor": { borderLeftColor: "var(--ink)", borderLeftWidth: "1.5px" },
+  ".cm-selectionBackground, &.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground": {
+    backgroundColor: "color-mix(in srgb, var(--accent) 22%, transparent)",
+  },
+  ".cm-name": { background: "linear-gradient(transparent 62%, var(--mark) 62%)" },
+  ".cm-name-unsure": { background: "none", borderBottom: "2px dotted var(--settings)" },
+  ".cm-suggestion": { color: "var(--immediate)", whiteSpace: "pre-wrap" },
+  ".cm-replaced": { textDecoration: "line-through", color: "var(--soft)" },
+  ".cm-take": { fontFamily: "var(--sans)", fontSize: "13px", lineHeight: "1.5", textIndent: "0", padding: "10px 0 14px" },
+  "&.cm-focus-mode .cm-line": { opacity: "0.35", transition: "opacity 120ms" },
+  "&.cm-focus-mode .cm-line.cm-here": { opacity: "1" },
+  ".cm-tooltip": { border: "1px solid var(--line)", borderRadius: "8px", background: "var(--paper)", color: "var(--ink)", boxShadow: "var(--lifted)" },
+  ".cm-cards": { fontFamily: "var(--sans)", fontSize: "13px", lineHeight: "1.5", maxWidth: "24rem", maxHeight: "18rem", overflow: "auto" },
+  ".cm-card": { padding: "10px 14px" },
+  ".cm-card + .cm-card": { borderTop: "1px solid var(--line)" },
+  ".cm-card-name": { fontWeight: "600", textDecoration: "none", color: "var(--ink)" },
+  ".cm-card-type": { color: "var(--soft)", marginLeft: "8px" },
+  ".cm-card-text": { margin: "4px 0 0", whiteSpace: "pre-line" },
+  ".cm-card-later": { margin: "6px 0 0", color: "var(--soft)" },
+  ".cm-panels": { backgroundColor: "var(--panel)", color: "var(--ink)", borderColor: "var(--line)", fontFamily: "var(--sans)", zIndex: "3" },
+  ".cm-panel.cm-search": { padding: "8px 12px", fontSize: "13px" },
+  ".cm-panel.cm-search input.cm-textfield": { width: "auto", fontSize: "13px", border: "1px solid var(--edge)" },
+  ".cm-panel.cm-search .cm-button": { backgroundImage: "none", background: "var(--paper)", border: "1px solid var(--line)", borderRadius: "6px", fontSize: "13px" },
+  ".cm-searchMatch": { backgroundColor: "var(--mark)", outline: "1px solid var(--settings)" },
+  ".cm-selectionMatch": { backgroundColor: "var(--mark)" },
+});
+
+const OWN_KEYS = ["Mod-Enter", "Mod-i"]; // which commands of the page have
+
+const blank = Decoration.line({ class: "cm-blank" });
+const first = Decoration.line({ class: "cm-first" });
+const here = Decoration.line({ class: "cm-here" });
+
+/** Classes of lines: narrow where they are empty, not indented at the beginning, and the one with the cursor. */
+const lines = ViewPlugin.fromClass(
+  class {
+    decorations: DecorationSet;
+    constructor(view: EditorView) {
+      this.decorations = drawLines(view);
+    }
+    update(update: ViewUpdate): void {
+      if (update.docChanged || update.viewportChanged || update.selectionSet) this.decorations = drawLines(update.view);
+    }
+  },
+  { decorations: (plugin) => plugin.decorations },
+);
+
+function drawLines(view: EditorView): DecorationSet {
+  const builder = new RangeSetBuilder<Decoration>();
+  const cursor = view.state.doc.lineAt(view.state.selection.main.head).number;
+  for (const { from, to } of view.visibleRanges) {
+    for (let position = from; position <= to; ) {
+      const line = view.state.doc.lineAt(position);
+      if (line.number === cursor) builder.add(line.from, line.from, here);
+      else if (!line.length) builder.add(line.from, line.from, blank);
+      if (line.number === 1) builder.add(line.from, line.from, first);
+      position = line.to + 1;
+    }
+  }
+  return builder.finish();
+}
+
+export interface EditorOptions {
+  parent: HTMLElement;
+  label: string;
+  lang: string;
+  extensions: Extension;
+  onchange: (text: string) => void;
+  onmove: (view: EditorView) => void;
+}
+
+export class ChapterEditor {
+  readonly view: EditorView;
+  private readonly mode = new Compartment();
+  private readonly access = new Compartment();
+  private isShowing = false;
+
+  constructor(private readonly options: EditorOptions) {
+    this.view = new EditorView({ parent: options.parent, state: this.makeState("") });
+  }
+
+  private makeState(text: string): EditorState {
+    const { label, lang, extensions, onchange, onmove } = this.options;
+    const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content;
+    return EditorState.create({
+      doc: text,
+      extensions: [
+        nonce ? EditorView.cspNonce.of(nonce) : [],
+        history({ minDepth: 1000 }),
+        drawSelection(),
+        EditorView.lineWrapping,
+        search({ top: true }),
+        highlightSelectionMatches({ minSelectionLength: 3, maxMatches: 200 }),
+        extensions,
+        keymap.of([...searchKeymap, ...historyKeymap, ...defaultKeymap.filter((one) => !OWN_KEYS.includes(one.key ?? ""))]),
+        EditorView.contentAttributes.of({ "aria-label": label, lang, spellcheck: "true", autocapitalize: "sentences" }),
+        this.mode.of([]),
+        this.access.of([]),
+        EditorView.editorAttributes.of({ class: isSpaced(text) ? "" : "cm-indented" }),
+        theme,
+        lines,
+        EditorView.updateListener.of((update) => {
+          if (update.docChanged && !this.isShowing) onchange(update.state.doc.toString());
+          if (update.docChanged || update.selectionSet) onmove(update.view);
+        }),
+      ],
+    });
+  }
+
+  get text(): string {
+    return this.view.state.doc.toString();
+  }
+
+  /** Begin with another chapter: nothing before can be undone here. */
+  open(text: string): void {
+    this.view.setState(this.makeState(text));
+  }
+
+  /** Show a text that came from elsewhere as one change that can be undone; the cursor stays with its words. */
+  show(text: string): void {
+    const change = findChange(this.text, text);
+    if (!change) return;
+    this.isShowing = true;
+    this.view.dispatch({ changes: change, userEvent: "input.elsewhere" });
+    this.isShowing = false;
+  }
+
+  /** Put words in at the cursor, or in place of the selection. */
+  insert(text: string): void {
+    this.view.dispatch(this.view.state.replaceSelection(text), { scrollIntoView: true, userEvent: "input" });
+    this.view.focus();
+  }
+
+  /** Go to a stretch of the text. */
+  reveal(from: number, to = from): void {
+    const length = this.view.state.doc.length;
+    const selection = EditorSelection.single(Math.min(from, length), Math.min(to, length));
+    this.view.dispatch({ selection, effects: EditorView.scrollIntoView(selection.main, { y: "center" }) });
+    this.view.focus();
+  }
+
+  setFocusMode(isOn: boolean): void {
+    this.view.dispatch({ effects: this.mode.reconfigure(isOn ? EditorView.editorAttributes.of({ class: "cm-focus-mode" }) : []) });
+  }
+
+  setReadOnly(isReadOnly: boolean): void {
+    this.view.dispatch({ effects: this.access.reconfigure(isReadOnly ? EditorState.readOnly.of(true) : []) });
+  }
+
+  undo = () => undo(this.view);
+  redo = () => redo(this.view);
+
+  destroy(): void {
+    this.view.destroy();
+  }
+}
+
+/** Whether paragraphs are parted by empty lines; they are indented otherwise. */
+function isSpaced(text: string): boolean {
+  return text.includes("\n\n");
+}

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { countWords } from "../src/views/desk/chapter.svelte";
+import { readFindings } from "../src/views/desk/assistant.svelte";
+import { findChange, merge } from "../src/views/desk/merge";
+import { splitSentences } from "../src/views/desk/sentences";
+
+test("the change between two texts makes the one of the other, also inside of emoji", () => {
+  for (const [before, after] of [["abc", "abXc"], ["", "x"], ["aaa", "aa"], ["👩a", "👨a"], ["x👩", "x👨👩"], ["同", "同"]]) {
+    const change = findChange(before!, after!);
+    if (!change) expect(before).toBe(after);
+    else {
+      expect(before!.slice(0, change.from) + change.insert + before!.slice(change.to)).toBe(after);
+      expect(/[\ud800-\udbff]$/.test(before!.slice(0, change.from))).toBe(false);
+    }
+  }
+});
+
+test("two changes of one text are put together where they do not touch", () => {
+  const base = "one two three";
+  expect(merge(base, "ONE two three", "one two THREE")).toBe("ONE two THREE");
+  expect(merge(base, base, "other")).toBe("other");
+  expect(merge(base, "mine", base)).toBe("mine");
+  expect(merge(base, "one 2 three", "one zwei three")).toBeNull();
+  expect(merge(base, "one two three!", "one two three?")).toBeNull();
+});
+
+test("sentences give the text again, and a closing quote belongs to its sentence", () => {
+  const english = "“Go,” she said. Nobody moved.\n\nThen they did!";
+  expect(splitSentences(english, "en").join("")).toBe(english);
+  expect(splitSentences(english, "en")).toHaveLength(3);
+  const chinese = "他走了。“好吧。”她说。";
+  expect(splitSentences(chinese, "zh-CN").join("")).toBe(chinese);
+  expect(splitSentences("", "en")).toEqual([]);
+});
+
+test("words are counted as the server counts them", () => {
+  expect(countWords("One two—three, four.")).toBe(3);
+  expect(countWords("林远走了过来，说：go on。")).toBe(9);
+  expect(countWords("")).toBe(0);
+});
+
+test("findings of the judge are read with their words and reasons", () => {
+  const [one] = readFindings({ findings: [{ words: "a dash", reason: "No dashes.", hint: false }] });
+  expect(one).toEqual({ quote: "a dash", reason: "No dashes.", isHint: false });
+  expect(readFindings({})).toEqual([]);
+});
