@@ -448,6 +448,7 @@ def main() -> None:
     parser.add_argument("--restarts", type=int, default=10, help="of PostgreSQL")
     parser.add_argument("--half-open", type=float, default=60.0, help="seconds without anything carried")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the servers end with this process
     outcome = measure(kills=options.kills, restarts=options.restarts, half_open=options.half_open)
     for note in outcome.notes:
         print(note)
