@@ -6,8 +6,10 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from playwright import sync_api as playwright
 
 from fabula.server.page import PAGE_FOLDER
 from fabula.workspace.project import ProjectHandle
@@ -15,9 +17,8 @@ from fabula.workspace.workspace import Workspace
 from tests.blank import lay
 from tests.page.running import PageServer
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
 OpenPage = Callable[..., "playwright.Page"]
+playwright.expect.set_options(timeout=20_000)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -62,7 +63,12 @@ def open_page(browser: playwright.Browser, server: PageServer) -> Iterator[OpenP
     problems: list[str] = []
 
     def open_window(
-        place: str = "", *, width: int = 1440, height: int = 900, theme: str = "light", locale: str = "en-GB"
+        place: str = "",
+        *,
+        width: int = 1440,
+        height: int = 900,
+        theme: Literal["light", "dark"] = "light",
+        locale: str = "en-GB",
     ) -> playwright.Page:
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme, locale=locale)
         context.set_default_timeout(30_000)

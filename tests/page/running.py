@@ -13,7 +13,7 @@ from litestar.types import ControllerRouterHandler
 from fabula.server.access import OWNER_ACCESS
 from fabula.server.accounts import Accounts
 from fabula.server.app import make_app
-from fabula.server.tokens import LocalTokens
+from fabula.server.connections import BoundedProtocol
 from fabula.workspace.workspace import Workspace
 
 
@@ -22,7 +22,7 @@ class PageServer:
 
     def __init__(self, workspace: Workspace, handlers: Sequence[ControllerRouterHandler] = ()) -> None:
         self.workspace = workspace
-        self.tokens = LocalTokens({"owner-token": OWNER_ACCESS})
+        self.accounts = Accounts(workspace.store, {"owner-token": OWNER_ACCESS})
         self._handlers = handlers
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port: int = free.getsockname()[1]
@@ -35,14 +35,16 @@ class PageServer:
 
     def make_link(self) -> str:
         """A link that signs one browser in."""
-        return f"{self.url}/open/{self.tokens.make_code()}"
+        return f"{self.url}/open/{self.accounts.make_code()}"
 
     def start(self) -> None:
-        app = make_app(self.workspace, Accounts(self.workspace.store, self.tokens), handlers=self._handlers)
+        app = make_app(self.workspace, self.accounts, handlers=self._handlers)
         config = uvicorn.Config(
             app,
             host="127.0.0.1",
             port=self.port,
+            http=BoundedProtocol,
+            ws="none",
             log_config=None,
             access_log=False,
             lifespan="on",

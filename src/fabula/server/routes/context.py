@@ -37,7 +37,10 @@ def read_context_request(call: Call) -> Request:
             Code.SCOPE_VIOLATION,
             message("`projectId` is not the project of this address. Nothing was changed."),
         )
-    return call.handle.read_request(replace(wire, project_id=call.handle.id))
+    if type(wire) is AssembleRequest:
+        return call.handle.read_request(replace(wire, project_id=call.handle.id))
+    plain = {name: getattr(wire, name) for name in AssembleRequest.__struct_fields__}  # a request that says more
+    return call.handle.read_request(AssembleRequest(**{**plain, "project_id": call.handle.id}))
 
 
 def _explain(call: Call) -> Explanation:
