@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from fabula.store.connections import is_server_url
 from fabula.store.store import Store
 from tests.blank import lay
+from tests.log_check import LogCheck
 
 ENGINES = ("sqlite", "postgres")
 
@@ -41,6 +43,17 @@ def nobodys_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("FABULA_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.delenv("FABULA_STORE", raising=False)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def logs_hold_neither_texts_nor_keys() -> Iterator[LogCheck]:
+    """Everything that any test lets the program log is looked at."""
+    check = LogCheck()
+    logging.getLogger().addHandler(check)
+    logging.getLogger("fabula").setLevel(logging.DEBUG)
+    yield check
+    logging.getLogger().removeHandler(check)
+    assert check.found == []
 
 
 @pytest.fixture(scope="session")

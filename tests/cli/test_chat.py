@@ -497,7 +497,8 @@ def test_a_chat_in_chinese_holds_no_english(chat: Chat, monkeypatch: pytest.Monk
     monkeypatch.setenv("FABULA_LANGUAGE", "zh")
     chat.run("--with", "Mara", lines="/who\n/recap\n/help\nWell?\n/undo\n\n/branch\n/why\n/swipe 7\n", code=1)
     commands = "|".join(one.name for one in COMMANDS)
-    told = re.sub(rf"/({commands})\b|Mara Venn|Well\?|vllm/gpt-4o-mini|fabula chat.*|[A-Z_]{{5,}}:", "", chat.told)
+    names = r"Mara Venn|Well\?|vllm/gpt-4o-mini|models\.toml|fabula chat.*|[A-Z_]{5,}:"
+    told = re.sub(rf"/({commands})\b|{names}", "", chat.told)
     assert find_words(told) - {"Player"} == set()
 
 
@@ -580,3 +581,67 @@ def test_numbers_of_the_list_stand_for_conversations_and_participants(chat: Chat
     assert "The list has no page 9." in room.run("history", "list", "Coast", "--page", "9")
     numbers = [line.split()[0] for line in room.run("participant", "list", "Coast").splitlines()[1:]]
     assert room.run("participant", "show", "Coast", numbers[0]).startswith("Mara Venn")
+
+
+def test_people_join_and_leave_and_the_mode_changes_within_the_chat(chat: Chat) -> None:
+    lines = "Well?\n/join Hope Tarn\n/join Hope Tarn\nAnd now?\n/leave Hope\n/mode quiz\n/mode\n/leave Player\n/undo\n"
+    said = chat.run("--with", "Mara", "--title", "Pier", lines=lines, code=1).splitlines()
+    assert said.count("Hope Tarn: I count tin.") == 1
+    assert chat.told.count("The mode is quiz.") == 2
+    assert "You speak as Player." in chat.told
+    assert "Taken back: conversation changed: Pier" in chat.told
+    chat.run("--conversation", "Pier", "--with", "Will Tarn", lines="/quit\n")
+    assert "Will Tarn takes part from now on. To take that back: /leave Will Tarn" in chat.told
+    joined = chat.room.run("history", "join", "Coast", "Pier", "Will Tarn")
+    assert joined == "Will Tarn is present already. Nothing was changed.\n"
+    assert "You cannot talk with yourself." in chat.run("--as", "Mara", "--with", "Mara", code=2)
+
+
+def test_ids_are_not_shown_where_names_belong(chat: Chat) -> None:
+    chat.room.run("participant", "add", "Coast", "Iris Vale", "--persona", "Quick.")
+    people = ("--with", "Iris Vale", "--with", "Mara", "--title", "Pier")
+    chat.server.script = lambda exchange: openai_answer("Yes.")(exchange)
+    said = chat.run(*people, lines="Well?\n/whisper Mara QQWW\n/why @Iris QQWW\n/why Well\n/leave Will Tarn\n", code=1)
+    assert "Iris Vale does not know this; known to Mara Venn, Player" in said
+    assert "There is no entry" not in chat.told
+    shown = chat.room.run("inspect", "Coast", "--conversation", "Pier", "--speaker", "Iris Vale")
+    refused = chat.room.run("history", "record", "Coast", "Pier", "Hm.", "--as", "Player", "--to", "Iris Vale")
+    chat.room.run("history", "leave", "Coast", "Pier", "Iris Vale")
+    refused += chat.room.run("history", "record", "Coast", "Pier", "Hm.", "--as", "Iris Vale", code=2)
+    refused += chat.room.run("history", "leave", "Coast", "Pier", "Iris Vale", code=2)
+    assert "Iris Vale is not present in this conversation." in refused
+    assert "Iris Vale does not take part in this conversation." in refused
+    for text in (said, chat.told, shown, refused):
+        assert not re.search(r"(persona|player|character):", text), text
+
+
+def test_points_of_a_quiz_are_told_and_the_mode_has_its_own_name(chat: Chat) -> None:
+    people = ("--with", "Mara", "--with", "Hope Tarn", "--mode", "quiz", "--title", "Quiz")
+    said = chat.run(*people, lines="@Mara +1\n")
+    assert said == "* [Scores: Mara Venn 1]\n"
+    assert "The mode is quiz." in chat.told
+    chat.run("--with", "Mara", "--with", "Hope Tarn", "--mode", "werewolf", "--title", "Night", lines="Well?\n")
+    shown = chat.room.run("history", "show", "Coast", "Night")
+    assert "the mode (to Mara Venn only): [You are a" in shown
+    assert "you (to" not in shown
+
+
+def test_branch_names_the_number_that_leads_back(chat: Chat) -> None:
+    chat.run("--with", "Mara", lines="One.\nTwo.\n/branch 2\n/branch 4\n")
+    assert "What there was is kept: /undo, or /branch 4" in chat.told
+    assert "What there was is kept: /undo, or /branch 2" in chat.told
+
+
+def test_the_help_of_a_chat_is_in_chinese_throughout(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FABULA_LANGUAGE", "zh")
+    said = chat.run("--with", "Mara", lines="/help\n")
+    assert not re.search(r"[A-Z]{2,}", said), said
+
+
+def test_the_list_of_participants_shows_players_and_cards(chat: Chat) -> None:
+    chat.run("--with", "Mara", lines="Well?\n")
+    chat.room.run("participant", "add", "Coast", "Bo")
+    chat.room.run("participant", "card", "Coast", "Bo", "--first-message", "Hm.")
+    rows = {line.split()[1]: line for line in chat.room.run("participant", "list", "Coast").splitlines()[1:]}
+    assert rows["Player"].rstrip().endswith("player")
+    assert rows["Bo"].rstrip().endswith("character card")

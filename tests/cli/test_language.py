@@ -237,7 +237,7 @@ def test_a_new_project_has_the_language_of_the_program_or_of_its_title(
     monkeypatch: pytest.MonkeyPatch, room: Room
 ) -> None:
     def read_language(title: str) -> str:
-        return next(one["language"] for one in room.read("projects") if one["title"] == title)
+        return str(next(one["language"] for one in room.read("projects") if one["title"] == title))
 
     room.run("new", "又一本")
     room.run("new", "Harbour")

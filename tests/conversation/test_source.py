@@ -76,9 +76,9 @@ def test_the_current_input_appears_once_and_last() -> None:
     assert "And now this." in result.messages[-1].content
 
 
-def test_a_speaker_is_kept_beside_the_words() -> None:
+def test_a_message_is_listed_by_its_words_and_not_by_the_id_of_its_speaker() -> None:
     fragments = Conversations("p", {"a": [Message(id="m", role="user", content="Hm.", speaker="Mara")]}).fragments["a"]
-    assert (fragments[0].source, fragments[0].title, fragments[0].part) == ("history:m", "Mara", Part.HISTORY)
+    assert (fragments[0].source, fragments[0].title, fragments[0].part) == ("history:m", "", Part.HISTORY)
 
 
 def test_an_empty_message_is_not_sent() -> None:

@@ -26,6 +26,10 @@ from fabula.workspace.workspace import Workspace
 from mcp import Client
 
 P, OTHER = "coast", "other"
+ARRIVAL = (
+    "Mara came to the harbour. Bo waited at the lamp.\n\nMara had never learned to swim since the winter in which her "
+    "brother drowned."
+)
 Result = TypeVar("Result")
 Talk = Callable[[Client], Awaitable[Result]]
 # Words that Mara must never be told: a chapter that she does not know, entries and facts of others, private notes,
@@ -48,7 +52,7 @@ def plant_story(store: Store) -> None:
     with store.write(project=OTHER) as tx:
         documents.add(tx, "Nothing here", text="A desert.", document_id="far")
     with store.write(project=P) as tx:
-        documents.add(tx, "Arrival", text="Mara came to the harbour. Bo waited at the lamp.", document_id="ch-1")
+        documents.add(tx, "Arrival", text=ARRIVAL, document_id="ch-1")
         documents.add(tx, "Alone", text="Bo hid the zephyrine ledger.", document_id="ch-2", pov="bo")
         documents.add(tx, "Supper", text="They ate. Mara spoke of the lamp.", document_id="ch-3")
         entries = (

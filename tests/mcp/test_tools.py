@@ -35,6 +35,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "edit_entry": {"entry": "Lamp", "description": "New brass."},
     "add_progression": {"entry": "Lamp", "text": "It goes out.", "since": "Supper"},
     "set_knowledge": {"entry": "Debt", "knower": "Mara", "since": "Supper"},
+    "list_facts": {"entry": "Mara"},
+    "use_fact": {"entry": "Mara", "fact": "1", "use": "progression"},
     "check_continuity": {"text": "And suddenly Mara spoke.", "chapter": "3"},
     "assemble_context": {"documentId": "3", "skillId": "continue", "window": 8000},
     "explain_context": {"documentId": "3", "name": "Lamp"},
@@ -74,6 +76,7 @@ def test_what_a_tool_may_do_is_told(workspace: Workspace) -> None:
         "edit_entry",
         "add_progression",
         "set_knowledge",
+        "use_fact",
         "remember",
         "propose_edit",
     }

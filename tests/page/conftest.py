@@ -6,9 +6,10 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright import sync_api as playwright
 
 from fabula.server.page import PAGE_FOLDER
 from fabula.workspace.project import ProjectHandle
@@ -16,19 +17,19 @@ from fabula.workspace.workspace import Workspace
 from tests.blank import lay
 from tests.page.running import PageServer
 
-OpenPage = Callable[..., Page]
-expect.set_options(timeout=20_000)
+OpenPage = Callable[..., "playwright.Page"]
+playwright.expect.set_options(timeout=20_000)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def browser() -> Iterator[playwright.Browser]:
     missing = [] if CHROMIUM else ["chromium"]
     missing += [] if (PAGE_FOLDER / "index.html").is_file() else ["the page, which `make page` builds"]
     if missing:
         assert not os.environ.get("CI"), f"missing in CI: {missing}"
         pytest.skip(f"missing: {', '.join(missing)}")
-    with sync_playwright() as started:
+    with playwright.sync_playwright() as started:
         opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
         yield opened
         opened.close()
@@ -56,14 +57,19 @@ def server(workspace: Workspace) -> Iterator[PageServer]:
 
 
 @pytest.fixture
-def open_page(browser: Browser, server: PageServer) -> Iterator[OpenPage]:
+def open_page(browser: playwright.Browser, server: PageServer) -> Iterator[OpenPage]:
     """Opens windows that are signed in; a script error or a breach of the policy in one of them fails the test."""
-    contexts: list[BrowserContext] = []
+    contexts: list[playwright.BrowserContext] = []
     problems: list[str] = []
 
     def open_window(
-        place: str = "", *, width: int = 1440, height: int = 900, theme: str = "light", locale: str = "en-GB"
-    ) -> Page:
+        place: str = "",
+        *,
+        width: int = 1440,
+        height: int = 900,
+        theme: Literal["light", "dark"] = "light",
+        locale: str = "en-GB",
+    ) -> playwright.Page:
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme, locale=locale)
         context.set_default_timeout(30_000)
         contexts.append(context)

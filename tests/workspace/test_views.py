@@ -11,6 +11,7 @@ from typing import Any
 from weakref import ref
 
 import pytest
+from sqlalchemy import Connection
 
 from fabula.codex import Codex, Entry
 from fabula.codex import edits as codex
@@ -27,7 +28,7 @@ from fabula.search.corpus import Corpus
 from fabula.search.index.index import SearchIndex
 from fabula.store.store import Store
 from fabula.workspace.read_only import open_read_only, read_view
-from fabula.workspace.views import MAX_CONVERSATIONS, ProjectViews, copy_view
+from fabula.workspace.views import ProjectViews, copy_view
 from fabula.workspace.workspace import Workspace
 
 P = "coast"
@@ -134,7 +135,7 @@ def test_a_conversation_is_there_when_it_is_asked_for(library: ProjectViews) -> 
     assert [fragment.text for fragment in talks.fragments["talk"]] == ["Where is the lantern?"]
     with library.store.write(project=P) as tx:
         conversation.add_message(tx, "talk", Message(id="m2", role="assistant", content="Under the stairs."))
-    more = library.view(P).snapshot(Conversations)
+    more = library.view(P, conversation="talk").snapshot(Conversations)
     assert more is not None
     assert [fragment.text for fragment in more.fragments["talk"]][-1] == "Under the stairs."
     assert more.fragments["talk"][0] is talks.fragments["talk"][0]
@@ -174,12 +175,14 @@ def test_projects_nobody_asked_for_lately_leave(store: Store) -> None:
         projects.create(store, name, project_id=name)
         with store.write(project=name) as tx:
             documents.add(tx, "One", text="x" * 1000)
-    library = ProjectViews(store, max_characters=2500)
+    one = ProjectViews(store)
+    one.view("a")
+    library = ProjectViews(store, max_bytes=int(2.5 * one.size))
     first = library.view("a")
     library.view("b")
     assert library.view("a") is first
     library.view("c")
-    assert library.character_count == 2000
+    assert library.project_count == 2
     assert library.view("a") is first, "b was the one nobody asked for lately"
 
 
@@ -189,7 +192,7 @@ def test_nothing_keeps_a_view_that_has_left(store: Store) -> None:
         with store.write(project=name) as tx:
             documents.add(tx, "One", text="She went on. " * 100)
             codex.put(tx, Entry(id="she", type="character", name="She"))
-    library = ProjectViews(store, max_characters=1500)
+    library = ProjectViews(store, max_bytes=1)
     project = Workspace(library.store).project("a")
     project.assemble(project.request(window=8192))
     view = library.view("a")
@@ -199,7 +202,7 @@ def test_nothing_keeps_a_view_that_has_left(store: Store) -> None:
     library.view("b")
     gc.collect()
     assert [one() for one in held] == [None, None], "no cache of the engine holds on to it"
-    assert library.character_count < 1500
+    assert library.project_count == 1
 
 
 def test_the_view_of_a_removed_project_leaves_memory(store: Store) -> None:
@@ -243,19 +246,126 @@ def test_an_edit_leaves_one_search_index_alive(library: ProjectViews) -> None:
     assert [one() is not None for one in held] == [*[False] * 11, True]
 
 
-def test_of_many_conversations_the_latest_are_held(library: ProjectViews) -> None:
-    names = [f"talk-{number}" for number in range(MAX_CONVERSATIONS + 3)]
-    with library.store.write(project=P) as tx:
+def start_conversations(store: Store, count: int) -> list[str]:
+    names = [f"talk-{number}" for number in range(count)]
+    with store.write(project=P) as tx:
         for name in names:
             conversation.start_conversation(tx, name)
             conversation.add_message(tx, name, Message(id=f"in-{name}", role="user", content="Is anybody there?"))
-    held: list[str] = []
-    for name in names:
-        talks = library.view(P, conversation=name).snapshot(Conversations)
+    return names
+
+
+def test_any_number_of_conversations_go_on_and_no_view_is_made_twice(
+    library: ProjectViews, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = start_conversations(library.store, 60)
+    views = [library.view(P, conversation=name) for name in names]
+    for name, view in zip(names, views, strict=True):
+        talks = view.snapshot(Conversations)
         assert talks is not None
-        held = [*talks.messages]
-        assert name in held
-    assert held == sorted(names[3:])
+        assert [*talks.messages] == [name], "those of others are not read"
+        assert view.snapshot(Codex) is views[0].snapshot(Codex)
+    monkeypatch.setattr(library, "_build", lambda *_: pytest.fail("nothing changed"))
+    for _ in range(3):
+        for name, view in zip(names, views, strict=True):
+            assert library.view(P, conversation=name) is view
+
+
+def test_a_message_costs_the_same_however_many_conversations_go_on(
+    library: ProjectViews, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names, counts = start_conversations(library.store, 60), []
+    for name in names:
+        library.view(P, conversation=name)
+    for held in (60, 1):
+        if held == 1:
+            library = ProjectViews(library.store)
+            library.view(P, conversation=names[0])
+        with library.store.write(project=P) as tx:
+            said = Message(id=f"more-{held}", role="user", content="Yes, I am here.")
+            conversation.add_message(tx, names[0], said)
+        with monkeypatch.context() as patch:
+            queries = count_queries(patch)
+            view = library.view(P, conversation=names[0])
+        talks = view.snapshot(Conversations)
+        assert talks is not None
+        assert talks.messages[names[0]][-1].id == f"more-{held}"
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+def count_queries(patch: pytest.MonkeyPatch) -> list[str]:
+    """The queries that transactions make from now on."""
+    made: list[str] = []
+    execute = Connection.execute
+
+    def count(self: Connection, statement: Any, *args: Any, **options: Any) -> Any:
+        made.append(str(statement))
+        return execute(self, statement, *args, **options)
+
+    patch.setattr(Connection, "execute", count)
+    return made
+
+
+def test_a_conversation_that_was_left_for_long_is_brought_up_to_date(library: ProjectViews) -> None:
+    first, second = start_conversations(library.store, 2)
+    library.view(P, conversation=first)
+    for number in range(5):
+        for name in (first, second):
+            with library.store.write(project=P) as tx:
+                conversation.add_message(tx, name, Message(id=f"{name}-{number}", role="user", content=f"No. {number}"))
+        library.view(P, conversation=second)
+    for library_of in (library, ProjectViews(library.store)):
+        talks = library_of.view(P, conversation=first).snapshot(Conversations)
+        assert talks is not None
+        assert [one.content for one in talks.messages[first]] == ["Is anybody there?", *(f"No. {n}" for n in range(5))]
+
+
+def test_conversations_that_were_used_longest_ago_leave_first(library: ProjectViews) -> None:
+    names = start_conversations(library.store, 12)
+    library.view(P)
+    base = library.size
+    library.view(P, conversation=names[0])
+    each = library.size - base
+    small = ProjectViews(library.store, max_bytes=base + 4 * each)
+    whole = small.view(P)
+    kept = {name: small.view(P, conversation=name) for name in names}
+    assert small.size <= base + 4 * each
+    assert small.view(P) is whole, "the project that goes on stays"
+    for name in reversed(names[-4:]):
+        assert small.view(P, conversation=name) is kept[name]
+    assert small.view(P, conversation=names[0]) is not kept[names[0]]
+    assert small.size <= base + 4 * each
+
+
+def test_hundreds_of_projects_stay_within_the_bound_and_opening_one_reads_no_other(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"p{number}" for number in range(40)]
+    for name in names:
+        projects.create(store, name, project_id=name)
+        with store.write(project=name) as tx:
+            documents.add(tx, "One", text="She went on. " * 500)
+    one = ProjectViews(store)
+    one.view(names[0])
+    library = ProjectViews(store, max_bytes=10 * one.size)
+    opened: list[str | None] = []
+    read = store.read
+
+    def note(*, project: str | None = None, user: str | None = None) -> Any:
+        opened.append(project)
+        return read(project=project, user=user)
+
+    monkeypatch.setattr(store, "read", note)
+    for _ in range(2):
+        for name in names:
+            library.view(name)
+            assert library.size <= 10 * one.size
+    assert opened == names * 2, "each was read when it was asked for, and no other with it"
+    opened.clear()
+    for name in names[-10:]:
+        library.view(name)
+    assert opened == [], "those used last are still there"
 
 
 def test_what_is_gone_is_not_held_and_what_never_was_leaves_no_trace(library: ProjectViews) -> None:
@@ -265,7 +375,7 @@ def test_what_is_gone_is_not_held_and_what_never_was_leaves_no_trace(library: Pr
         with pytest.raises(FabulaError) as refused:
             library.view(name)
         assert refused.value.code is Code.PROJECT_NOT_FOUND
-    assert library.character_count == 0
+    assert library.project_count == 0
 
 
 def test_a_project_that_takes_the_id_of_one_that_is_gone_begins_anew(library: ProjectViews) -> None:

@@ -153,7 +153,7 @@ def delete_text(
     """Delete a text of a participant, and say so."""
     with open_project(project, store) as opened, explain_conflict(_name_list(kind, project, who)):
         removed = opened.participant_texts.remove(kind, who, item, expected_version=version)
-    _report_text(removed, message("{name} is gone.", name=shorten(removed.text, 80)), as_json)
+    _report_text(removed, message("Gone: {text}", text=shorten(removed.text, 80)), as_json)
 
 
 def reorder_texts(

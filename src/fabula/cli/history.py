@@ -23,6 +23,7 @@ from fabula.cli.output import (
 )
 from fabula.cli.progress import show_progress
 from fabula.cli.tables import Column, print_list
+from fabula.conversation.model import MessageKind
 from fabula.core.messages import join_names, message, plural
 
 if TYPE_CHECKING:
@@ -314,7 +315,9 @@ def join(
     Example: fabula history join "The Lantern Coast" "On the pier" Tom
     """
     with open_project(project, store) as opened:
-        opened.conversations.join(conversation, participant)
+        if not opened.conversations.join(conversation, participant):
+            say("{name} is present already. Nothing was changed.", name=participant)
+            return
     say("{name} hears what is said from now on.", name=participant)
 
 
@@ -418,6 +421,8 @@ def _name_participants(details: ConversationDetails) -> list[str]:
 def _print_message(said: Message, names: Participants) -> None:
     if said.speaker:
         name = names.name_of(said.speaker)
+    elif said.kind is MessageKind.KNOWLEDGE:
+        name = render(message("the mode"))
     else:
         name = render(message("you") if said.role == "user" else message("model"))
     if said.audience is not None:

@@ -32,6 +32,7 @@ COMMANDS = {  # by module
     "memory": ("memory",),
     "codex": ("codex",),
     "extract": ("extract",),
+    "fact": ("fact",),
     "lorebook": ("lorebook",),
     "series": ("series",),
     "participant": ("participant",),

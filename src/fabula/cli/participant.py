@@ -23,7 +23,7 @@ from fabula.cli.opening import open_project
 from fabula.cli.options import IDS, JSON, OVERWRITE, PROJECT, STORE
 from fabula.cli.output import print_json, print_line, print_warnings, render, report, say, shorten
 from fabula.cli.tables import Column, print_list
-from fabula.core.messages import join_names, message, plural
+from fabula.core.messages import Sentence, join_names, message, plural
 
 if TYPE_CHECKING:
     from fabula.conversation.cards import CardTexts
@@ -54,10 +54,18 @@ def list_participants(project: PROJECT, with_ids: IDS = False, store: STORE = No
         Column(message("name"), lambda one: one.name, style="bold"),
         Column(message("aliases"), lambda one: join_names(one.aliases)),
         Column(message("persona"), lambda one: shorten(one.persona, 120), wraps=True),
-        Column(message("remarks"), lambda one: message("gone") if one.is_gone else ""),
+        Column(message("remarks"), _make_remarks),
     ]
     empty = message("Nobody takes part in conversations yet. Add somebody: fabula participant add PROJECT NAME")
     print_list(found, describe_participant, columns, empty, as_json, with_ids=with_ids)
+
+
+def _make_remarks(one: Participant) -> Sentence | str:
+    """Say whether it is the person who plays, and whether there is a card; who is gone is that alone."""
+    if one.is_gone:
+        return message("gone")
+    remarks = [message("player")] if one.id.startswith("player:") else []
+    return join_names([*remarks, *([message("character card")] if one.card else [])])
 
 
 @commands.command()

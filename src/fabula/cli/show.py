@@ -18,6 +18,7 @@ from fabula.codex import Codex
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.context.trace import Reason, Verdict
+from fabula.conversation.participants import Participants
 from fabula.core.fragment import LAYERS
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Perspective
@@ -119,7 +120,8 @@ def _print_summary(handle: ProjectHandle, request: Request, result: Result) -> N
 def _find_character_name(handle: ProjectHandle, character: str) -> str:
     codex = handle.view.snapshot(Codex)
     entry = codex.by_id.get(character) if codex is not None else None
-    return entry.name if entry is not None else character
+    people = handle.view.snapshot(Participants) or Participants()
+    return entry.name if entry is not None else people.name_of(character)
 
 
 def _make_bar(parts: dict[str, int], total: int, width: int) -> Text:

@@ -399,7 +399,7 @@ class Assembly(Struct, kw_only=True):
             Code.INPUT_TOO_LARGE,
             message(
                 "What cannot be left out needs {excess} tokens more than this window has. Use a larger window, "
-                "a shorter instruction or fewer rules. Nothing was changed.",
+                "a shorter instruction or fewer rules.",
                 excess=excess,
             ),
         )

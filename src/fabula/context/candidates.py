@@ -243,7 +243,7 @@ def _limit_tokens(candidates: Candidates, limit: int, measure: Measure, previous
             Code.INPUT_TOO_LARGE,
             message(
                 "{size} tokens were gathered, and one prompt is chosen from {limit} at most. "
-                "Narrow the search, shorten the instruction, or raise the limit. Nothing was changed.",
+                "Narrow the search, shorten the instruction, or raise the limit.",
                 size=size,
                 limit=limit,
             ),

@@ -88,6 +88,11 @@ class FunctionSource(Struct, frozen=True, kw_only=True):
     blocking: bool = True
     runs_first: bool = False
     renders_input: bool = False
+    name_character: Callable[[str, View], str] = lambda ident, view: ""
+
+    def find_name(self, ident: str, view: View) -> str:
+        """The name of a character, if the source knows it."""
+        return self.name_character(ident, view)
 
     def fragments(self, source_request: SourceRequest, view: View) -> SourceAnswer:
         """Whatever the function answers."""

@@ -65,7 +65,7 @@ def fit_rules(
             Code.RULES_TOO_LARGE,
             message(
                 "Your own rules need {tokens} tokens, and this window leaves {left} for them. Shorten or switch off "
-                "some constraints, or use a model with a larger window. Nothing was changed.",
+                "some constraints, or use a model with a larger window.",
                 tokens=tokens,
                 left=max(available, 0),
             ),

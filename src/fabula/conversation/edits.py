@@ -25,7 +25,7 @@ from fabula.conversation.model import (
     get_kind,
     hash_content,
 )
-from fabula.conversation.participants import base_id, conv_key, strip_revision
+from fabula.conversation.participants import base_id, conv_key, load_participants, strip_revision
 from fabula.conversation.presence import Presence
 from fabula.conversation.tables import conversations, messages, presence
 from fabula.core.decoding import explain_decode_error
@@ -133,23 +133,24 @@ def remove_conversation(tx: WriteTransaction, conversation_id: str, *, expected:
     tx.delete_rows(conversations, conversations.c.id == conversation_id)
 
 
-def join_conversation(tx: WriteTransaction, conversation_id: str, participant_id: str) -> None:
-    """Let a participant join; they hear messages from now on. Nothing changes if they are present."""
+def join_conversation(tx: WriteTransaction, conversation_id: str, participant_id: str) -> bool:
+    """Let a participant join; they hear messages from now on. Return False, and change nothing, if they are present."""
     ident, row = base_id(participant_id), tx.require(conversations, id=conversation_id)
     ranges = tx.rows(presence, *_match_presence(conversation_id, ident))
     if any(known.until_number is None for known in ranges):
-        return
+        return False
     if any(known.since_number == row.said for known in ranges):
         is_latest = (*_match_presence(conversation_id, ident), presence.c.since_number == row.said)
         tx.update_rows(presence, {"until_number": None}, *is_latest)
         tx.update_row(conversations, {"id": conversation_id}, {"changed": current_timestamp()})
-        return
+        return True
     values = {"conversation_id": conversation_id, "participant_id": ident, "since_number": row.said}
     tx.insert(presence, {**values, "joined": current_timestamp()})
     all_present = tx.rows(presence, presence.c.conversation_id == conversation_id, only=("participant_id",))
     _check_count({known.participant_id for known in all_present})
     key = conv_key(known.participant_id for known in all_present)
     tx.update_row(conversations, {"id": conversation_id}, {"conv_key": key, "changed": current_timestamp()})
+    return True
 
 
 def leave_conversation(tx: WriteTransaction, conversation_id: str, participant_id: str) -> None:
@@ -159,7 +160,10 @@ def leave_conversation(tx: WriteTransaction, conversation_id: str, participant_i
     if not tx.update_rows(presence, {"until_number": row.said}, *is_present):
         raise FabulaError(
             Code.STORE_NOT_FOUND,
-            message("{id!r} does not take part in this conversation. Nothing was changed.", id=ident),
+            message(
+                "{name} does not take part in this conversation. Nothing was changed.",
+                name=load_participants(tx).name_of(ident),
+            ),
         )
     tx.update_row(conversations, {"id": conversation_id}, {"changed": current_timestamp()})
 

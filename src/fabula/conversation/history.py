@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, and_, desc, literal, or_
 
 from fabula.conversation.edits import NOTHING_DUE, ConversationRecord, add_messages, check_length
 from fabula.conversation.model import Message
-from fabula.conversation.participants import base_id, conv_key
+from fabula.conversation.participants import base_id, conv_key, load_participants
 from fabula.conversation.presence import load_attendance
 from fabula.conversation.snapshot import load_newest_messages
 from fabula.conversation.tables import conversations, messages, presence
@@ -152,7 +152,7 @@ def record_message(tx: WriteTransaction, conversation_id: str, new: Message) -> 
             Code.REQUEST_INVALID,
             message(
                 "{names} is not present in this conversation. Let them join first. Nothing was changed.",
-                names=join_names(dict.fromkeys(absent)),
+                names=join_names(dict.fromkeys(map(load_participants(tx).name_of, absent))),
             ),
         )
     return add_messages(tx, conversation_id, (new,))[0]

@@ -123,7 +123,6 @@ def make_history_fragments(
             layer=Layer.IMMEDIATE,
             text=_render_line(message, names),
             project_id=project_id,
-            title=message.speaker,
             part=Part.HISTORY,
             role=message.role,
             score=1.0,
@@ -153,6 +152,11 @@ def label_speaker(message: Message, names: Mapping[str, str] | None) -> str:
 def get_kind(message: Message) -> MessageKind:
     """Return the kind of a message; if it has none, the kind that its role implies."""
     return message.kind or (MessageKind.USER if message.role == "user" else MessageKind.REPLY)
+
+
+def is_mode_secret(message: Message) -> bool:
+    """Whether a mode told it to some alone, as the roles of a game: it belongs to the mode, and nobody said it."""
+    return message.kind is MessageKind.KNOWLEDGE and not message.speaker and message.audience is not None
 
 
 def estimate_tokens(text: str) -> int:

@@ -16,6 +16,7 @@ from fabula.context.recipes import NOVEL
 from fabula.context.request import Request, SourceRequest
 from fabula.conversation.documents import limit_to_document
 from fabula.conversation.model import Conversations, Message, MessageKind, get_kind, make_history_fragments
+from fabula.conversation.participants import Participants, strip_revision
 from fabula.conversation.presence import Attendance
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.messages import message
@@ -111,5 +112,13 @@ def offer_turn(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
     )
 
 
-CONVERSATION_SOURCE = FunctionSource(name="conversation", function=offer_history, blocking=False, runs_first=True)
+def name_participant(ident: str, view: View) -> str:
+    """Return the name of a participant; empty for anybody else."""
+    known = (view.snapshot(Participants) or Participants()).by_id.get(strip_revision(ident))
+    return known.name if known is not None else ""
+
+
+CONVERSATION_SOURCE = FunctionSource(
+    name="conversation", function=offer_history, blocking=False, runs_first=True, name_character=name_participant
+)
 TURN_SOURCE = FunctionSource(name="turn", function=offer_turn, blocking=False)

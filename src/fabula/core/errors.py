@@ -8,6 +8,7 @@ complete.
 from __future__ import annotations
 
 from enum import StrEnum
+from traceback import extract_tb
 
 from fabula.core.messages import Sentence
 
@@ -116,6 +117,7 @@ class Code(StrEnum):
     HTTP_NOT_FOUND = "HTTP_NOT_FOUND"
     HTTP_TOO_MANY_REQUESTS = "HTTP_TOO_MANY_REQUESTS"
     HTTP_TOO_SLOW = "HTTP_TOO_SLOW"
+    HTTP_UPLOAD_QUOTA = "HTTP_UPLOAD_QUOTA"
     HTTP_VERSION_CONFLICT = "HTTP_VERSION_CONFLICT"
     SERVER_FAILED = "SERVER_FAILED"
 
@@ -156,3 +158,9 @@ class FabulaError(Exception):
     def sentence(self) -> str:
         """The message in English."""
         return str(self.message)
+
+
+def describe_place(error: BaseException) -> str:
+    """Return the type of an exception and where it was raised, for logs: its text may hold a text of the story."""
+    places = extract_tb(error.__traceback__)
+    return f"{type(error).__name__} at {f'{places[-1].name}:{places[-1].lineno}' if places else 'unknown'}"

@@ -2,7 +2,7 @@
 
 Readers of formats bound what they read, and small files are read where they are asked for. A file that unpacks to
 more than a few megabytes, or a folder, is read by a child process. It can be interrupted, it is killed when it takes
-too long, and running out of memory ends only the child.
+too long, and running out of memory ends only the child. What somebody uploads is always read so (`read_in_processes`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,7 +25,7 @@ from fabula.core.messages import message
 from fabula.core.regular_files import open_regular_file
 from fabula.formats.safe.import_errors import refuse_too_large
 
-__all__ = ["read_bounded"]
+__all__ = ["ReadingCost", "read_bounded", "read_in_processes"]
 
 T = TypeVar("T")
 SMALL_BYTES = 5_000_000  # unpacked; read without a process of its own
@@ -31,10 +34,31 @@ MAX_MEMORY = 700_000_000  # bytes of address space
 _EACH_MEGABYTE_SECONDS, _EACH_BYTE_MEMORY = 1, 16  # more for every megabyte or byte of a large file
 
 
+class ReadingCost:
+    """The processor time that files took which were read in processes of their own."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+
+_cost: ContextVar[ReadingCost | None] = ContextVar("cost", default=None)
+
+
+@contextmanager
+def read_in_processes() -> Iterator[ReadingCost]:
+    """Read every file inside the block in a process of its own, small ones too, and sum up what that takes."""
+    cost = ReadingCost()
+    token = _cost.set(cost)
+    try:
+        yield cost
+    finally:
+        _cost.reset(token)
+
+
 def read_bounded(read: Callable[..., T], path: Path, **options: object) -> T:
-    """Call a reader of files, in a process of its own if the file is large."""
-    size = _measure(path)
-    if size <= SMALL_BYTES:
+    """Call a reader of files, in a process of its own if the file is large or was uploaded."""
+    size, cost = _measure(path), _cost.get()
+    if size <= SMALL_BYTES and cost is None:
         return read(path, **options)
     seconds = MAX_SECONDS + size // 1_000_000 * _EACH_MEGABYTE_SECONDS
     memory = MAX_MEMORY + max(0, _measure_packed(path) - SMALL_BYTES) * _EACH_BYTE_MEMORY
@@ -53,14 +77,22 @@ def read_bounded(read: Callable[..., T], path: Path, **options: object) -> T:
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:
+        _add(cost, seconds)
         refuse_too_large(path.name, message("reading it takes longer than {seconds} seconds", seconds=seconds))
     if done.returncode:
+        _add(cost, seconds)
         refuse_too_large(path.name, message("reading it takes more memory than is allowed for a file of its size"))
     result: T
-    result, problem = pickle.loads(done.stdout)
+    result, problem, spent = pickle.loads(done.stdout)
+    _add(cost, spent)
     if problem is not None:
         raise FabulaError(*problem)
     return result
+
+
+def _add(cost: ReadingCost | None, seconds: float) -> None:
+    if cost is not None:
+        cost.seconds += seconds
 
 
 def _measure(path: Path) -> int:
@@ -97,9 +129,13 @@ def main() -> None:
     _limit_process(seconds, memory)
     gc.disable()  # readers make no cycles, and passes over a large tree take a fifth of the time
     try:
-        result = pickle.dumps((read(path, **options), None))
+        found, problem = read(path, **options), None
     except FabulaError as error:
-        result = pickle.dumps((None, (error.code, error.message)))
+        found, problem = None, (error.code, error.message)
+    except (MemoryError, RecursionError):
+        os._exit(1)
+    try:
+        result = pickle.dumps((found, problem, time.process_time()))
     except (MemoryError, RecursionError):
         os._exit(1)
     sys.stdout.buffer.write(result)

@@ -67,6 +67,8 @@ DESCRIPTIONS: Mapping[str, Sentence] = {
     "exclude": message("Entries, chapters or rules that must not be in it, by name."),
     "replaces": message("The words of the chapter that the text replaces; they stand there once."),
     "reason": message("Why, in a sentence for the writer."),
+    "fact": message("A fact, by its number in the list of facts, its id or its first words."),
+    "use": message("What becomes of the fact: description, progression, knowledge or constraint."),
 }
 
 

@@ -25,6 +25,7 @@ from fabula.workspace.project import ProjectHandle, RequestFields
 from fabula.workspace.schemas.codex import EntryInfo, describe_entry
 from fabula.workspace.schemas.constraints import ContinuityReport, describe_finding, describe_story_check
 from fabula.workspace.schemas.context import AssembledPrompt, Explanation, describe_explanation, describe_prompt
+from fabula.workspace.schemas.facts import FactList, UsedFactInfo, describe_facts, describe_used_fact
 from fabula.workspace.schemas.memory import MemoryInfo, describe_memory
 from fabula.workspace.schemas.projects import ProjectInfo, ProjectList, describe_project
 from fabula.workspace.schemas.reading import (
@@ -350,6 +351,29 @@ class StoryTools:
         ident = self._project.reading.read_entry(entry).id
         self._project.codex.set_knowledge(ident, knower, progression=progression, since=since, undo=undo)
         return self._describe_entry(ident)
+
+    @_tool(
+        message("List facts"),
+        message(
+            "List what the book itself says of a codex entry, sentence by sentence, with the chapter of each and its "
+            "number, the most telling first."
+        ),
+        reads_only=True,
+    )
+    def list_facts(self, entry: str) -> FactList:
+        """List what the book says of an entry."""
+        return describe_facts(self._project.facts.list_facts(entry), self._project.view)
+
+    @_tool(
+        message("Use a fact"),
+        message(
+            "Make a description, a progression, knowledge or a constraint of what the book says of a codex entry; the "
+            "fact is given by its number. Knowledge needs `knownTo`. A person can undo it."
+        ),
+    )
+    def use_fact(self, entry: str, fact: str, use: str, *, known_to: Sequence[str] = ()) -> UsedFactInfo:
+        """Make codex material or a constraint of a fact."""
+        return describe_used_fact(self._project.facts.use(entry, fact, use, known_to=known_to), self._project.view)
 
     @_tool(
         message("Check continuity"),

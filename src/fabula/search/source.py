@@ -46,8 +46,7 @@ MAX_PASSAGES, MIN_PASSAGES = 64, 8  # that are ranked, depending on the tokens,
 MIN_PASSAGE_TOKENS = 25  # where one takes about so many tokens at least
 NEIGHBOUR_SCORE = 0.5  # of a passage's score is the score of those right beside it
 WITH_NEIGHBOURS = 2  # passages, the best ones, that bring their neighbours along
-PREVIOUS_BONUS = 1.5  # factor for a passage of the last prompt, when all are selected anew
-MIN_IMPROVEMENT = 1.25  # factor by which a new passage must beat the best one of the last prompt
+PREVIOUS_BONUS = 1.5  # factor for a passage of the last prompt, which a new one must beat
 WAIT_SECONDS = 5.0  # for the index, where the last prompt held passages: a model takes longer to read it anew
 OWN_DEPTH = 1  # of a message that not everybody in a chat heard: only the newest message follows
 _MAX_WORDS = 4  # named as the reason
@@ -255,7 +254,7 @@ def _order_passages(
         if (number := by_source.get(source)) is not None and mask[number]
     ]
     if previous and not source_request.reselect:
-        minimum = MIN_IMPROVEMENT * max(scores.get(number, 0.0) for number in previous)
+        minimum = PREVIOUS_BONUS * max(scores.get(number, 0.0) for number in previous)
         new = [hit.passage_number for hit in hits[:1] if hit.passage_number not in previous and hit.score > minimum]
         kept = [SearchHit(number, scores.get(number, 0.0)) for number in (*previous, *new)]
         return [(hit.passage_number, hit.score, False) for hit in drop_near_duplicates(index, kept)]

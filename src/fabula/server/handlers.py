@@ -44,6 +44,7 @@ from fabula.server.requests import (
 from fabula.server.routes.route import PROJECT, PROJECT_FIELD, Call, Route
 from fabula.server.security import get_access
 from fabula.server.streams import StreamHub, read_last_event
+from fabula.server.uploads import UploadQuota, read_upload_settings
 from fabula.server.warm_requests import WarmRequests
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.workspace import Workspace
@@ -69,6 +70,7 @@ class RouteTable:
         self.streams = streams or StreamHub(workspace)
         limits = workspace.engine.limits
         self._assemblies = AdmissionQueue(limits.at_once, limits.waiting)  # which wait without a thread
+        self._uploads = UploadQuota(read_upload_settings())
         self._warm = WarmRequests(workspace)
         self._readers = {one.path: one for one in self.routes if one.has_version}
 
@@ -101,8 +103,13 @@ class RouteTable:
         async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
             headers = {name.lower(): value for name, value in request.headers.items()}
             call, _ = await self.workspace.call(self._read, route, request, b"", headers)
-            name = read_file_name(request.scope["query_string"])
-            reply = await self.workspace.call(take_upload, route, call, name, await request.body())
+            name, body = read_file_name(request.scope["query_string"]), await request.body()
+            self._uploads.begin(call.access, len(body))
+            costs: list[float] = []
+            try:
+                reply = await self.workspace.call(take_upload, route, call, name, body, costs.append)
+            finally:
+                self._uploads.spend(call.access, sum(costs))
             return Response(reply.body, status_code=reply.status, headers=dict(reply.headers), media_type=JSON)
 
         return self._register(route, handle, request_max_body_size=MAX_UPLOAD)

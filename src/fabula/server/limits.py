@@ -48,16 +48,24 @@ class TokenBuckets:
     def __len__(self) -> int:
         return len(self._buckets)
 
-    def take(self, key: str) -> float:
-        """Take a token; return 0, or the seconds until there is one."""
-        now = self._clock()
-        tokens, since = self._buckets.pop(key, (self._size, now))
-        tokens = min(self._size, tokens + (now - since) * self._rate)
-        is_taken = tokens >= 1
-        self._buckets[key] = (tokens - 1 if is_taken else tokens, now)
+    def take(self, key: str, amount: float = 1.0) -> float:
+        """Take tokens; return 0, or the seconds until there are enough. More than a bucket holds are never there."""
+        tokens = self._count(key)
+        if tokens < amount:
+            return (amount - tokens) / self._rate
+        self.spend(key, amount)
+        return 0.0
+
+    def spend(self, key: str, amount: float) -> None:
+        """Take tokens that were used already; what is missing must come in before others are given."""
+        self._buckets[key] = (self._count(key) - amount, self._clock())
+        self._buckets.move_to_end(key)
         if len(self._buckets) > MAX_BUCKETS:
             self._buckets.popitem(last=False)
-        return 0.0 if is_taken else (1 - tokens) / self._rate
+
+    def _count(self, key: str) -> float:
+        tokens, since = self._buckets.get(key, (self._size, self._clock()))
+        return min(self._size, tokens + (self._clock() - since) * self._rate)
 
 
 class RequestRates:

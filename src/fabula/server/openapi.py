@@ -30,6 +30,7 @@ PATH_EXAMPLES = {  # of the parameters of paths, by name
     "conversation": "On the quay",
     "deleted": "The Old Draft",
     "entry": "Mara",
+    "fact": "1",
     "sample": "lantern_coast",
     "item": "1",
     "key": "my script",

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from traceback import extract_tb
 from typing import Any
 
 import msgspec
 from litestar.exceptions import HTTPException
 from msgspec import UNSET, Struct, UnsetType
 
-from fabula.core.errors import Code, FabulaError
+from fabula.core.errors import Code, FabulaError, describe_place
 from fabula.core.ids import new_id
 from fabula.core.messages import ENGLISH, list_languages, message, show
 
@@ -106,7 +105,12 @@ _CODES_BY_STATUS = {
         Code.MCP_NOT_INSTALLED,
         Code.LLM_TOO_LONG,
     ),
-    429: (Code.BACKPRESSURE, Code.ACCESS_TOO_MANY_TRIES, Code.HTTP_TOO_MANY_REQUESTS),
+    429: (
+        Code.BACKPRESSURE,
+        Code.ACCESS_TOO_MANY_TRIES,
+        Code.HTTP_TOO_MANY_REQUESTS,
+        Code.HTTP_UPLOAD_QUOTA,
+    ),
     431: (Code.HTTP_HEADERS_TOO_LARGE,),
     500: (
         Code.JOB_ABANDONED,
@@ -193,9 +197,7 @@ def describe_exception(error: Exception, language: str = ENGLISH) -> Problem:
     if isinstance(error, HTTPException) and error.status_code < 500:
         return describe_refusal(_translate_exception(error), language)
     reference = new_id()
-    places = extract_tb(error.__traceback__)
-    place = f"{places[-1].name}:{places[-1].lineno}" if places else "unknown"
-    log.error("request failed: reference=%s exception=%s at=%s", reference, type(error).__name__, place)
+    log.error("request failed: reference=%s exception=%s", reference, describe_place(error))
     problem = describe_refusal(
         FabulaError(
             Code.SERVER_FAILED,

@@ -37,7 +37,7 @@ GROUPS = {
 }
 
 # Rows of these names are kept among a project's settings by other parts of the program. Nobody sets them by hand.
-RESERVED_PREFIXES = ("skill.", "extract.")
+RESERVED_PREFIXES = ("skill.", "extract.", "facts.")
 MAX_RESERVED = 200  # rows of one prefix
 
 
@@ -475,6 +475,20 @@ _LIMIT_SETTINGS = (
         budget_path=("limits", "source_fragments"),
         sentence=message("How many fragments one source may offer for a prompt."),
     ),
+    SettingDefinition(
+        name="limits.memoryMegabytes",
+        group="limits",
+        kind="int",
+        default=800,
+        minimum=200,
+        maximum=1_000_000,
+        scopes=_MACHINE,
+        variable="FABULA_MEMORY_MB",
+        sentence=message(
+            "How many megabytes one process keeps at hand of open projects: texts, indexes, conversations and token "
+            "counts. What was used longest ago leaves first, and is read again when it is asked for."
+        ),
+    ),
 )
 
 _MODELS = (
@@ -598,6 +612,39 @@ _SERVER = (
             "How many requests a second may come from one address, and ten times as many at once; the next is refused "
             "(HTTP_TOO_MANY_REQUESTS). From this machine itself, a hundred times as many."
         ),
+    ),
+    SettingDefinition(
+        name="server.uploadsPerHour",
+        group="server",
+        kind="int",
+        default=200,
+        minimum=1,
+        maximum=1_000_000,
+        scopes=_MACHINE,
+        variable="FABULA_UPLOADS_PER_HOUR",
+        sentence=message("How many files one person may upload within an hour."),
+    ),
+    SettingDefinition(
+        name="server.uploadMegabytesPerHour",
+        group="server",
+        kind="int",
+        default=1_000,
+        minimum=1,
+        maximum=1_000_000,
+        scopes=_MACHINE,
+        variable="FABULA_UPLOAD_MEGABYTES_PER_HOUR",
+        sentence=message("How many megabytes one person may upload within an hour."),
+    ),
+    SettingDefinition(
+        name="server.uploadSecondsPerHour",
+        group="server",
+        kind="int",
+        default=600,
+        minimum=1,
+        maximum=1_000_000,
+        scopes=_MACHINE,
+        variable="FABULA_UPLOAD_SECONDS_PER_HOUR",
+        sentence=message("How many seconds of processor time the uploads of one person may take within an hour."),
     ),
     SettingDefinition(
         name="server.hosts",

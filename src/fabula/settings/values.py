@@ -178,6 +178,11 @@ def read_machine_limits(environ: Mapping[str, str] = os.environ) -> Limits:
     return msgspec.convert(limits, Limits)
 
 
+def read_memory_limit(environ: Mapping[str, str] = os.environ) -> int:
+    """How many megabytes of open projects this process keeps: as the environment says, else the default."""
+    return int(SettingValues(environ=environ)["limits.memoryMegabytes"])
+
+
 def parse_value(definition: SettingDefinition, text: str) -> Any:
     """Read a value that was written as text: JSON where it is any, else the text itself."""
     if definition.kind == "bool" and text.strip().lower() in _SWITCHES:

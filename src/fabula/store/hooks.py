@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Table
 
+from fabula.core.errors import describe_place
 from fabula.store.transaction import WriteTransaction
 
 TransactionHook = Callable[[WriteTransaction, Sequence[str]], None]  # the transaction, and the items it changed
@@ -79,5 +80,5 @@ class Hooks:
                 if isinstance(event, kind):
                     try:
                         listener(event)
-                    except Exception:
-                        log.exception("a subscriber to %s failed", kind.__name__)
+                    except Exception as error:
+                        log.error("a subscriber to %s failed: %s", kind.__name__, describe_place(error))

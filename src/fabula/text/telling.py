@@ -62,16 +62,19 @@ def measure_telling(text: str) -> float:
 
 def measure_sentence(sentence: str) -> float:
     """How much a sentence tells, from 0 to 1."""
-    narration = _SPEECH.sub(" ", sentence).strip()
-    if narration.endswith(_QUESTION):
-        return 0.0
-    if narration.isascii() or not _UNSPACED.search(narration):
-        kinds, factor = _find_english_kinds(narration) if len(narration) >= _MIN_LENGTH else (set(), 0.0)
-    elif len(narration) >= _MIN_UNSPACED_LENGTH:
-        kinds, factor = {_CHINESE[word] for word in _CHINESE_WORD.findall(narration)}, 1.0
-    else:
-        return 0.0
+    kinds, factor = _find_kinds(sentence)
     return factor * min(sum(0.5 if kind in _WEAK_KINDS else 1.0 for kind in kinds) / MAX_KINDS, 1.0)
+
+
+def _find_kinds(sentence: str) -> tuple[set[str], float]:
+    """The kinds of details in a sentence, and a factor for how sure it is that it tells them."""
+    narration = _SPEECH.sub(" ", sentence).strip()
+    if not narration.endswith(_QUESTION):
+        if narration.isascii() or not _UNSPACED.search(narration):
+            return _find_english_kinds(narration) if len(narration) >= _MIN_LENGTH else (set(), 0.0)
+        if len(narration) >= _MIN_UNSPACED_LENGTH:
+            return {_CHINESE[word] for word in _CHINESE_WORD.findall(narration)}, 1.0
+    return set(), 0.0
 
 
 def _find_english_kinds(narration: str) -> tuple[set[str], float]:

@@ -116,7 +116,7 @@ class ConversationVerbs(ProjectVerbs):
 
     def rename(self, conversation: str, title: str, *, expected_version: int | None = None) -> int:
         """Give a conversation another title; return its new version."""
-        with self._write(label_change(message("conversation"), conversation)) as tx:
+        with self._write(label_change(message("conversation"), self._find_title(conversation))) as tx:
             ident = find_conversation(None, tx, conversation)
             if get_document_id(ident):
                 raise FabulaError(
@@ -127,20 +127,23 @@ class ConversationVerbs(ProjectVerbs):
 
     def delete(self, conversation: str) -> None:
         """Delete a conversation with its messages."""
-        with self._write(label_removal(message("conversation"), conversation)) as tx:
+        with self._write(label_removal(message("conversation"), self._find_title(conversation))) as tx:
             edits.remove_conversation(tx, find_conversation(None, tx, conversation))
 
-    def join(self, conversation: str, participant: str) -> None:
-        """Let somebody join, a character of the codex too; they hear what is said from now on."""
+    def join(self, conversation: str, participant: str) -> bool:
+        """Let somebody join, a character of the codex too; they hear what is said from now on.
+
+        Return whether they were away; where they are present, nothing is changed.
+        """
         view = self._view
-        with self._write(label_change(message("conversation"), conversation)) as tx:
+        with self._write(label_change(message("conversation"), self._find_title(conversation))) as tx:
             ident = find_conversation(None, tx, conversation)
-            edits.join_conversation(tx, ident, ensure_participant(view, tx, participant))
+            return edits.join_conversation(tx, ident, ensure_participant(view, tx, participant))
 
     def leave(self, conversation: str, participant: str) -> None:
         """Let somebody leave; they hear nothing of what is said from now on."""
         view = self._view
-        with self._write(label_change(message("conversation"), conversation)) as tx:
+        with self._write(label_change(message("conversation"), self._find_title(conversation))) as tx:
             ident = find_conversation(None, tx, conversation)
             edits.leave_conversation(tx, ident, find_participant(view, tx, participant))
 
@@ -213,14 +216,14 @@ class ConversationVerbs(ProjectVerbs):
 
     def select(self, conversation: str, message_name: str) -> Message:
         """Make the branch of a message the active one, as far as it goes on; return its newest message."""
-        with self._write(label_change(message("conversation"), conversation)) as tx:
+        with self._write(label_change(message("conversation"), self._find_title(conversation))) as tx:
             leaf = history.find_newest_leaf(tx, find_message(tx, conversation, message_name))
             edits.select_branch(tx, find_conversation(None, tx, conversation), leaf)
             return edits.get_message(tx, leaf)
 
     def go_back(self, conversation: str, message_name: str) -> Message:
         """Make a message of any branch the newest one; what followed it stays as a branch."""
-        with self._write(label_change(message("conversation"), conversation)) as tx:
+        with self._write(label_change(message("conversation"), self._find_title(conversation))) as tx:
             ident = find_message(tx, conversation, message_name)
             edits.select_branch(tx, find_conversation(None, tx, conversation), ident)
             return edits.get_message(tx, ident)
@@ -268,6 +271,11 @@ class ConversationVerbs(ProjectVerbs):
                 )
             return undo.undo(tx)
 
+    def _find_title(self, conversation: str) -> str:
+        """Return the title of a conversation that a spelling means; what was typed, where it has none."""
+        with self._read() as reading:
+            return get_title(reading, conversation)
+
     def search(self, text: str, *, conversation: str | None = None, limit: PositiveInt = 20) -> list[FoundMessage]:
         """Find messages that contain a text, the newest first."""
         with self._read() as reading:
@@ -294,6 +302,12 @@ def _find(
     return [
         ConversationDetails(one, load_attendance(reading, one.id), people) for one in _name_by_chapters(reading, found)
     ]
+
+
+def get_title(reading: ReadTransaction, conversation: str) -> str:
+    """Return the title of a conversation that a spelling means; the spelling, where it has none."""
+    record = edits.get_conversation(reading, find_conversation(None, reading, conversation))
+    return _name_by_chapters(reading, [record])[0].title or conversation
 
 
 def _name_by_chapters(reading: ReadTransaction, found: Sequence[ConversationRecord]) -> list[ConversationRecord]:

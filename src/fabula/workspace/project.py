@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from fabula.workspace.constraints import ConstraintVerbs
     from fabula.workspace.conversations import ConversationVerbs
     from fabula.workspace.extraction import ExtractionVerbs
+    from fabula.workspace.facts import FactVerbs
     from fabula.workspace.jobs import JobVerbs
     from fabula.workspace.lorebooks import LorebookVerbs
     from fabula.workspace.memory import MemoryVerbs
@@ -155,6 +156,7 @@ class ProjectHandle:
     codex: LazyVerbs[CodexVerbs] = LazyVerbs("CodexVerbs")
     constraints: LazyVerbs[ConstraintVerbs] = LazyVerbs("ConstraintVerbs")
     extraction: LazyVerbs[ExtractionVerbs] = LazyVerbs("ExtractionVerbs")
+    facts: LazyVerbs[FactVerbs] = LazyVerbs("FactVerbs")
     outline: LazyVerbs[OutlineVerbs] = LazyVerbs("OutlineVerbs")
     jobs: LazyVerbs[JobVerbs] = LazyVerbs("JobVerbs")
     synopses: LazyVerbs[SynopsisVerbs] = LazyVerbs("SynopsisVerbs")

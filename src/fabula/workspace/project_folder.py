@@ -19,6 +19,7 @@ import msgspec
 
 from fabula.codex import Codex, Entry, Level, Progression, Relation
 from fabula.codex.entry_types import find_type
+from fabula.codex.facts import Facts
 from fabula.constraints import Constraint, ConstraintKind, ConstraintOrigin, Constraints, TextCheck
 from fabula.context.recipes.preset import InjectionStrategy, Node, Preset
 from fabula.conversation.model import Conversations, Message
@@ -33,6 +34,7 @@ from fabula.memory.model import Memory, MemoryNote, Preference
 from fabula.search.corpus import Corpus
 from fabula.text.names.matcher import NameRules
 from fabula.text.offsets import normalise
+from fabula.workspace.facts import make_facts
 from fabula.workspace.names import NamedThing, match_named
 from fabula.workspace.search_corpus import make_conversation_texts, make_corpus
 
@@ -130,7 +132,8 @@ def _make_view(project: Project, manuscript: Manuscript, snapshots: dict[type, o
     conversations = snapshots.get(Conversations)
     threads = make_conversation_texts(conversations if isinstance(conversations, Conversations) else None)
     corpus = make_corpus(project.id, manuscript, threads)
-    return View(project, manuscript.timeline(), {Manuscript: manuscript, Corpus: corpus, **snapshots})
+    view = View(project, manuscript.timeline(), {Manuscript: manuscript, Corpus: corpus, **snapshots})
+    return View(project, view.timeline, {**view.snapshots, Facts: make_facts(view)})
 
 
 class _People:

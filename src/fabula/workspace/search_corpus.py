@@ -15,7 +15,7 @@ from msgspec import Struct
 from sqlalchemy import Row
 
 from fabula.conversation.documents import get_document_id
-from fabula.conversation.model import Conversations, ConversationState, Message
+from fabula.conversation.model import Conversations, ConversationState, Message, is_mode_secret
 from fabula.conversation.participants import Participants, load_participants
 from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.recaps.model import StoredRecap
@@ -82,7 +82,7 @@ def _make_passages(path: Iterable[Message], attendance: Attendance, names: Parti
             speaker=names.name_of(message.speaker),
         )
         for message in path
-        if message.final and message.content.strip()
+        if message.final and message.content.strip() and not is_mode_secret(message)
     )
 
 
@@ -133,7 +133,8 @@ class StoredConversations:
             self._message_count = reading.sum_values(conversations, conversations.c.said)
         else:
             self._message_count += sum(counts[name] - old[name] for name in changed)
-        self._loaded_counts, self._uncounted = counts, frozenset()
+        unchanged = {} if changed is None else {name: count for name, count in old.items() if name not in changed}
+        self._loaded_counts, self._uncounted = unchanged | counts, frozenset()
         if not self._message_count and not reading.count(fixed_prompts):
             return NO_CONVERSATIONS
         return ConversationTexts(self._message_count * _MESSAGE_CHARACTERS, self.read_documents)

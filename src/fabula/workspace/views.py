@@ -5,9 +5,12 @@ was built at these versions, it is returned. Otherwise the change feed says whic
 are read again; the new view shares all other snapshots with the old one, and with them everything computed from them
 (token counts, the name matcher, rendered rules).
 
-When the texts of all cached views exceed a limit on characters, the views that were used longest ago are dropped. Those
-of a removed project are dropped when it is removed here, or when the next view is built.
-A view holds the messages of at most `MAX_CONVERSATIONS` conversations, those that were requested last.
+The view of a request has the messages of the conversation that it names, and of no other. They are cached beside the
+view, so that any number of conversations can go on in one project: each is brought up to date when it is asked for.
+
+What is cached is measured in bytes, by its texts and what is computed from them. Above the limit, what was used longest
+ago is dropped: the messages of a conversation, or a whole project. The views of a removed project are dropped when it
+is removed here, or when the next view is built.
 """
 
 from __future__ import annotations
@@ -15,7 +18,11 @@ from __future__ import annotations
 import operator
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
+from itertools import islice
+from operator import itemgetter
+from sys import getsizeof
 from weakref import WeakMethod, WeakValueDictionary
 
 from msgspec import Struct
@@ -23,6 +30,7 @@ from msgspec import Struct
 from fabula.codex import Codex
 from fabula.codex import edits as codex_service
 from fabula.codex import snapshot as codex_rows
+from fabula.codex.facts import Facts
 from fabula.codex.series import merge_codexes
 from fabula.constraints import Constraints
 from fabula.constraints import edits as constraint_service
@@ -68,10 +76,19 @@ from fabula.store.store import LOCAL_USER, Store
 from fabula.store.tables import projects as project_rows
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.cards import load_cards
+from fabula.workspace.facts import DismissedFacts, load_dismissed, make_facts
 from fabula.workspace.search_corpus import SEARCHED_AREAS, StoredConversations, make_corpus
 
-MAX_CHARACTERS = 200_000_000  # of all cached texts; with everything computed from them, about 4 bytes each
-MAX_CONVERSATIONS = 16  # of one project, whose messages a view holds
+MEGABYTE = 1_000_000
+MAX_BYTES = 700 * MEGABYTE
+CACHE_MEGABYTES = 100  # of token counts and measured fragments, which belong to no project and have bounds of their own
+# What one process was measured to hold; `benchmarks.many_projects` prints estimate and measurement side by side.
+PROJECT_BYTES = 150_000  # of a view beside its texts
+TEXT_FACTOR = 2.5  # bytes for each byte of text, with paragraphs and token counts
+INDEX_FACTOR = 12.0  # further bytes for each byte of text that is indexed
+INDEXED_MESSAGE_FACTOR = 38.0  # bytes for each character of indexed messages, which the view itself does not hold
+ENTRY_BYTES = 6_000  # of a codex entry with its names in the automaton, beside its texts
+MESSAGE_BYTES = 1_500  # of a message with its fragment, beside its text
 
 
 class EarlierBook(Struct, frozen=True):
@@ -102,30 +119,56 @@ class SeriesCodex(Struct, frozen=True):
         return self.version, *(book.version for book in self.earlier)
 
 
+class ConversationPart(Struct):
+    """The newest messages and the recaps of one conversation, and the versions of project and user they are of."""
+
+    versions: tuple[int, ...]
+    project: Project
+    conversations: Conversations
+    recaps: RecapSnapshot
+    size: int  # in bytes
+    used: int = 0  # when it was last used
+
+
 class CachedView(Struct):
     """A view, and the versions of project, user and series at which it was built."""
 
     versions: tuple[int, ...]
     view: View
-    conversations: tuple[str, ...]  # whose messages the view holds; the most recently requested one is last
-    character_count: int
     own_view: View  # without the codex of the series
+    size: int  # in bytes, without the index and the conversations
+    text_size: int  # of the manuscript
+    parts: dict[str, ConversationPart]  # by conversation, of any version; the most recently used one is last
+    parts_size: int
+    composed: dict[str, View]  # with the messages of a conversation, at these versions
     series: SeriesCodex | None = None
+    used: int = 0  # when it was last used
 
-    def is_current(self, versions: tuple[int, ...], conversation: str) -> bool:
-        """Is the view still valid at these versions, and does it hold this conversation, if one is named?"""
-        return self.versions == versions and (not conversation or conversation in self.conversations)
+    def find(self, versions: tuple[int, ...], conversation: str) -> View | None:
+        """Return the view with the messages of a conversation, if one is named; None if it is not current."""
+        if self.versions != versions:
+            return None
+        return self.composed.get(conversation) if conversation else self.view
+
+    def measure(self) -> int:
+        """How many bytes the view takes now, with its conversations, and with its index if there is one."""
+        corpus, size = self.own_view.snapshot(Corpus), self.size + self.parts_size
+        if corpus is not None and corpus.built is not None:
+            indexed_messages = INDEXED_MESSAGE_FACTOR * corpus.conversations.characters
+            size += int(INDEX_FACTOR * self.text_size + indexed_messages)
+        return size
 
 
 class ProjectViews:
     """The cached views of a store's projects, shared by all threads."""
 
-    def __init__(self, store: Store, *, max_characters: int = MAX_CHARACTERS) -> None:
+    def __init__(self, store: Store, *, max_bytes: int = MAX_BYTES) -> None:
         self.store = store
-        self._max_characters = max_characters
+        self._max_bytes = max_bytes
         # by project and user; the most recently used view is last
         self._cache: OrderedDict[tuple[str, str], CachedView] = OrderedDict()
         self._lock = threading.Lock()
+        self._use_count = 0
         self._build_locks: WeakValueDictionary[tuple[str, str], threading.Lock] = WeakValueDictionary()
         drop = WeakMethod(self._drop_removed_projects)  # the store outlives the views
         store.hooks.add_after_commit(project_rows, lambda: _call(drop))
@@ -133,36 +176,46 @@ class ProjectViews:
     def view(self, project_id: str, *, user: str = LOCAL_USER, conversation: str = "") -> View:
         """Return the current view of a project, with the messages of a conversation, if one is named."""
         key = (project_id, user)
-        cached = self._find(key)
+        cached = self._find(key, conversation)
         series = cached.series if cached is not None else None
         others = series.project_ids if series is not None else ()
         versions = self.store.versions(project=project_id, user=user, others=others)
-        if cached is not None and cached.is_current(versions, conversation):
-            return cached.view
+        found = cached.find(versions, conversation) if cached is not None else None
+        if found is not None:
+            return found
         self._drop_removed_projects(except_for=project_id)
         with self._lock:
             build_lock = self._build_locks.setdefault(key, threading.Lock())
         with build_lock:
-            cached = self._find(key)
-            if cached is None or not cached.is_current(versions, conversation):
+            cached = self._find(key, conversation)
+            found = cached.find(versions, conversation) if cached is not None else None
+            if found is None:
                 cached = self._build(key, cached, conversation)
-                self._insert(key, cached)
-        return cached.view
+                self._insert(key, cached, conversation)
+                found = cached.composed[conversation] if conversation else cached.view
+        return found
 
     def find_current(self, project_id: str, *, user: str = LOCAL_USER) -> tuple[tuple[int, ...], View] | None:
         """Return the cached view of a project with its versions; None where it would have to be built."""
-        cached = self._find((project_id, user))
+        cached = self._find((project_id, user), "")
         if cached is None:
             return None
         others = cached.series.project_ids if cached.series is not None else ()
         versions = self.store.versions(project=project_id, user=user, others=others)
-        return (versions, cached.view) if cached.is_current(versions, "") else None
+        found = cached.find(versions, "")
+        return None if found is None else (versions, found)
 
     @property
-    def character_count(self) -> int:
-        """The number of characters of all cached texts."""
+    def size(self) -> int:
+        """How many bytes all that is cached takes, by estimate."""
         with self._lock:
-            return sum(cached.character_count for cached in self._cache.values())
+            return self._measure_all()
+
+    @property
+    def project_count(self) -> int:
+        """How many projects are cached."""
+        with self._lock:
+            return len(self._cache)
 
     def _drop_removed_projects(self, *, except_for: str = "") -> None:
         """Drop the views of projects that are gone, whoever removed them."""
@@ -174,48 +227,77 @@ class ProjectViews:
                 for key in [key for key in self._cache if key[0] in removed]:
                     del self._cache[key]
 
-    def _find(self, key: tuple[str, str]) -> CachedView | None:
+    def _find(self, key: tuple[str, str], conversation: str) -> CachedView | None:
         with self._lock:
             cached = self._cache.get(key)
             if cached is not None:
+                self._use_count += 1
+                cached.used = self._use_count
                 self._cache.move_to_end(key)
+                part = cached.parts.pop(conversation, None)
+                if part is not None:
+                    part.used = self._use_count
+                    cached.parts[conversation] = part
             return cached
 
     def _build(self, key: tuple[str, str], cached: CachedView | None, conversation: str) -> CachedView:
         """Read what changed since the cached view was built, and share the rest with it."""
         project_id, user = key
-        old_conversations = cached.conversations if cached is not None else ()
-        conversations = old_conversations
-        if conversation and conversation not in old_conversations:
-            conversations = (*old_conversations, conversation)[-MAX_CONVERSATIONS:]
+        parts = cached.parts if cached is not None else {}
+        old_view = cached.own_view if cached is not None else None
         try:
             with self.store.read(project=project_id, user=user) as reading:
-                versions = reading.version("project"), reading.version("user")
-                changes = _ChangedItems(reading, cached)
-                old_view = cached.own_view if cached is not None else None
-                own_view = _load_view(reading, changes, old_view, conversations, conversations != old_conversations)
-                own_view = self._with_corpus(reading, changes, own_view, old_view)
+                versions: tuple[int, ...] = reading.version("project"), reading.version("user")
+                changes = _ChangedItems(reading, None if cached is None else cached.versions[:2])
+                load_part = partial(_load_part, reading, changes, versions, conversation, parts.get(conversation))
+                if old_view is not None and changes.since == versions:
+                    own_view, part = old_view, load_part(old_view.project, old_view.snapshot(Participants))
+                else:
+                    own_view, part = _load_view(reading, changes, old_view, load_part)
+                    own_view = self._with_corpus(reading, changes, own_view, old_view, part)
         except FabulaError as error:
             if error.code is Code.PROJECT_NOT_FOUND:
                 with self._lock:
                     self._cache.pop(key, None)
             raise
         series = self._load_series_codex(own_view, cached.series if cached is not None else None)
-        if series is None:
-            return CachedView(versions, own_view, conversations, _count_characters(own_view), own_view)
-        view = _with_series_codex(own_view, series, cached)
-        return CachedView((*versions, *series.versions), view, conversations, _count_characters(view), own_view, series)
+        if series is not None:
+            versions = (*versions, *series.versions)
+        if cached is not None and own_view is old_view and series is cached.series:
+            view, composed = cached.view, dict(cached.composed)
+        else:
+            whole = own_view if series is None else _with_series_codex(own_view, series, cached)
+            view, composed = _with_facts(whole, cached), {}
+        parts_size = cached.parts_size if cached is not None else 0
+        if part is not None:
+            snapshots = {**view.snapshots, Conversations: part.conversations, RecapSnapshot: part.recaps}
+            composed[conversation] = View(view.project, view.timeline, snapshots)
+            with self._lock:
+                known = parts.get(conversation)
+                parts_size += part.size - (known.size if known is not None else 0)
+                parts[conversation] = part
+        text_size = _measure_texts(view)
+        size = PROJECT_BYTES + int(TEXT_FACTOR * text_size) + _measure_codex(view)
+        return CachedView(versions, view, own_view, size, text_size, parts, parts_size, composed, series)
 
-    def _with_corpus(self, reading: ReadTransaction, changes: _ChangedItems, view: View, old_view: View | None) -> View:
+    def _with_corpus(
+        self,
+        reading: ReadTransaction,
+        changes: _ChangedItems,
+        view: View,
+        old_view: View | None,
+        part: ConversationPart | None,
+    ) -> View:
         """Add the search corpus to a view; the view shares the old corpus if none of its texts changed."""
+        loaded = part.conversations if part is not None else None
         old_corpus = old_view.snapshot(Corpus) if old_view is not None else None
         stored = old_view.snapshot(StoredConversations) if old_view is not None else None
         if stored is None or old_corpus is None:
             stored = StoredConversations(self.store, view.project.id)
-            texts = stored.size(reading, view.snapshot(Conversations))
+            texts = stored.size(reading, loaded)
         elif any(area in changes for area in SEARCHED_AREAS):
             stored = stored.after_changes(changes.items("conversation"))
-            texts = stored.size(reading, view.snapshot(Conversations))
+            texts = stored.size(reading, loaded)
         elif "manuscript" in changes:
             texts = old_corpus.conversations
         else:
@@ -257,15 +339,37 @@ class ProjectViews:
         same = old is not None and old.documents == documents
         return EarlierBook(book.id, version, codex, old.documents if old is not None and same else documents)
 
-    def _insert(self, key: tuple[str, str], cached: CachedView) -> None:
-        """Put a view into the cache, and drop the least recently used ones while the texts are over the limit."""
+    def _insert(self, key: tuple[str, str], cached: CachedView, conversation: str) -> None:
+        """Put a view into the cache, and drop what was used longest ago while all of it is over the limit."""
         with self._lock:
+            self._use_count += 1
+            cached.used = self._use_count
+            if conversation:
+                cached.parts[conversation].used = self._use_count
             self._cache[key] = cached
             self._cache.move_to_end(key)
-            total = sum(other.character_count for other in self._cache.values())
-            while total > self._max_characters and len(self._cache) > 1:
-                _, oldest = self._cache.popitem(last=False)
-                total -= oldest.character_count
+            total = self._measure_all()
+            while total > self._max_bytes and (dropped := self._drop_oldest()):
+                total -= dropped
+
+    def _measure_all(self) -> int:
+        return sum(cached.measure() for cached in self._cache.values())
+
+    def _drop_oldest(self) -> int:
+        """Drop what was used longest ago, but not last: a conversation, or a project; return its bytes, or 0."""
+        key, oldest = next(iter(self._cache.items()))
+        first_parts = (
+            (part.used, name, one) for one in self._cache.values() for name, part in islice(one.parts.items(), 1)
+        )
+        used, name, owner = min(first_parts, default=(self._use_count, "", oldest), key=itemgetter(0))
+        if used < self._use_count and used <= oldest.used:
+            owner.composed.pop(name, None)
+            size = owner.parts.pop(name).size
+            owner.parts_size -= size
+            return size
+        if oldest.used < self._use_count:
+            return self._cache.pop(key).measure()
+        return 0
 
 
 def _call(method: WeakMethod[Callable[..., None]]) -> None:
@@ -273,6 +377,12 @@ def _call(method: WeakMethod[Callable[..., None]]) -> None:
     bound = method()
     if bound is not None:
         bound()
+
+
+def _with_facts(view: View, cached: CachedView | None) -> View:
+    """Add the facts to a view; they are those of the cached view where nothing changed that they come from."""
+    facts = make_facts(view, cached.view if cached is not None else None)
+    return View(view.project, view.timeline, {**view.snapshots, Facts: facts})
 
 
 def _with_series_codex(own_view: View, series: SeriesCodex, cached: CachedView | None) -> View:
@@ -315,25 +425,29 @@ def _load_other_codex(
     return codex_rows.load(reading, project_id, language, Timeline(), old_codex, items)
 
 
-def _count_characters(view: View) -> int:
-    """Count the characters of the texts in a view."""
-    manuscript, codex = view.snapshot(Manuscript) or Manuscript(), view.snapshot(Codex)
-    conversations = view.snapshot(Conversations)
-    texts = [document.text for document in (*manuscript.documents, *manuscript.notes)]
-    if conversations is not None:
-        texts += [message.content for path in conversations.messages.values() for message in path]
-    return sum(map(len, texts)) + (codex.name_index.description_length if codex is not None else 0)
+def _measure_texts(view: View) -> int:
+    manuscript = view.snapshot(Manuscript) or Manuscript()
+    return sum(getsizeof(document.text) for document in (*manuscript.documents, *manuscript.notes))
+
+
+def _measure_codex(view: View) -> int:
+    codex = view.snapshot(Codex)
+    if codex is None:
+        return 0
+    return len(codex.entries) * ENTRY_BYTES + int(TEXT_FACTOR * codex.name_index.description_length)
 
 
 class _ChangedItems:
     """The items that changed since a view was built, by area; `area in changes` if any of an area did."""
 
-    def __init__(self, reading: ReadTransaction, cached: CachedView | None) -> None:
-        self._everything = cached is None
+    def __init__(self, reading: ReadTransaction, versions: tuple[int, ...] | None) -> None:
+        """`versions` of project and user at which it was built; None if it was not."""
+        self.since = versions
+        self._everything = versions is None
         self._items: dict[str, set[str]] = {}
-        if cached is not None:
-            project_changes = reading.changes("project", cached.versions[0])
-            user_changes = reading.changes("user", cached.versions[1])
+        if versions is not None:
+            project_changes = reading.changes("project", versions[0])
+            user_changes = reading.changes("user", versions[1])
             if project_changes is None or user_changes is None:  # the feed does not reach back that far
                 self._everything = True
             else:
@@ -348,14 +462,48 @@ class _ChangedItems:
         return None if self._everything else frozenset(self._items.get(area, ()))
 
 
+def _load_part(
+    reading: ReadTransaction,
+    known: _ChangedItems,
+    versions: tuple[int, ...],
+    conversation: str,
+    old: ConversationPart | None,
+    project: Project,
+    people: Participants | None,
+) -> ConversationPart | None:
+    """Load the messages and recaps of a conversation; None where none is named. `known` are changes that were read."""
+    if not conversation:
+        return None
+    since = None if old is None else old.versions
+    changes = known if known.since == since else _ChangedItems(reading, since)
+    conversations, recaps = (old.conversations, old.recaps) if old is not None else (None, None)
+    if conversations is None or "conversation" in changes or "people" in changes:
+        conversations = conversation_rows.load_conversations(
+            reading, project.id, frozenset({conversation}), conversations, changes.items("conversation"), people
+        )
+    is_same = old is not None and "people" not in changes and project == old.project
+    if recaps is None or not is_same or "conversation" in changes or "recaps" in changes:
+        recaps = load_recap_snapshot(
+            reading,
+            project,
+            conversations,
+            people or Participants(),
+            recaps if is_same else None,
+            changes.items("recaps"),
+            changes.items("conversation"),
+        )
+    messages = conversations.messages.get(conversation, ())
+    size = sum(MESSAGE_BYTES + int(TEXT_FACTOR * getsizeof(one.content)) for one in messages)
+    return ConversationPart(versions, project, conversations, recaps, MESSAGE_BYTES + size)
+
+
 def _load_view(
     reading: ReadTransaction,
     changes: _ChangedItems,
     old_view: View | None,
-    conversations: Sequence[str],
-    other_conversations: bool,
-) -> View:
-    """Load a view at one version; it shares every unchanged snapshot with the old view.
+    load_part: Callable[[Project, Participants | None], ConversationPart | None],
+) -> tuple[View, ConversationPart | None]:
+    """Load a view at one version, and a conversation; the view shares every unchanged snapshot with the old one.
 
     The snapshot of something that a project does not have is None.
     """
@@ -386,6 +534,7 @@ def _load_view(
             latest_recaps=values["History.LatestRecaps"],
             relevant_history=values["History.RelevantHistory"],
         )
+        snapshots[DismissedFacts] = load_dismissed(reading)
         snapshots[Skills] = load_project_skills({row.name: row.value for row in reading.rows(settings)})
     if (
         "codex" in changes
@@ -426,35 +575,18 @@ def _load_view(
         snapshots[ParticipantTexts] = load_participant_texts(reading)
     if "people" in changes or "lorebook" in changes:
         snapshots[Cards] = load_cards(reading, snapshots.get(Participants), old.snapshot(Cards))
-    if "conversation" in changes or "people" in changes or other_conversations:
-        snapshots[Conversations] = conversation_rows.load_conversations(
-            reading,
-            project.id,
-            frozenset(conversations),
-            old.snapshot(Conversations),
-            changes.items("conversation"),
-            snapshots.get(Participants),
-        )
+    part = load_part(project, snapshots.get(Participants))
     if "conversation" in changes or project != old.project:
         snapshots[recent_conversations.RecentConversations] = recent_conversations.load_recent_conversations(
             reading,
             project,
             old.snapshot(recent_conversations.RecentConversations),
-            snapshots.get(Conversations),
+            part.conversations if part is not None else None,
         )
-    areas = ("conversation", "people", "recaps")
-    if any(area in changes for area in areas) or other_conversations or project != old.project:
-        is_same = "people" not in changes and project == old.project
-        snapshots[RecapSnapshot] = load_recap_snapshot(
-            reading,
-            project,
-            snapshots.get(Conversations) or Conversations(project.id, {}),
-            snapshots.get(Participants) or Participants(),
-            old.snapshot(RecapSnapshot) if is_same else None,
-            changes.items("recaps"),
-            changes.items("conversation"),
-        )
-    return View(project, timeline, snapshots)
+    if old_view is None:
+        snapshots[Conversations] = Conversations(project.id, {})
+        snapshots[RecapSnapshot] = RecapSnapshot()
+    return View(project, timeline, snapshots), part
 
 
 def copy_view(store: Store, view: View, *, title: str = "", project_id: str | None = None) -> str:

@@ -110,9 +110,10 @@ class Workspace:
     @cached_property
     def views(self) -> ProjectViews:
         """The projects as immutable views, cached for all callers."""
-        from fabula.workspace.views import ProjectViews
+        from fabula.settings.values import read_memory_limit
+        from fabula.workspace.views import CACHE_MEGABYTES, MEGABYTE, ProjectViews
 
-        return ProjectViews(self.store)
+        return ProjectViews(self.store, max_bytes=(read_memory_limit() - CACHE_MEGABYTES) * MEGABYTE)
 
     @cached_property
     def engine(self) -> Engine:

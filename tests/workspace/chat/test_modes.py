@@ -14,7 +14,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import projects
 from fabula.settings.edits import set_value
 from fabula.store.store import Store
-from fabula.workspace.chat import Announced, ReplyStored, TurnEnd
+from fabula.workspace.chat import Announced, ReplyFailed, ReplyStored, TurnEnd
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 from tests.workspace.chat.scripted import ScriptedProvider, collect, pick, read, replies
@@ -335,3 +335,23 @@ def test_a_mode_without_end_is_stopped(pier: ProjectHandle, monkeypatch: pytest.
     with pytest.raises(FabulaError) as refused:
         collect(pier.chat.send("Pier", "@Bo", model=ScriptedProvider()))
     assert refused.value.code is Code.MODE_FAILED
+
+
+def test_what_a_mode_told_some_alone_leaves_the_history_with_the_mode(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "werewolf")
+    model = ScriptedProvider(lambda *_: "APPROVED")
+    collect(pier.chat.send("Pier", "Good evening.", model=model))
+    assert all("[You are a" in prompt for _, prompt in model.prompts)
+    pier.chat.start(["Mara", "Bo", "Cleo"], title="Quay")
+    collect(pier.chat.send("Quay", "Good evening, villager.", model=(quay := ScriptedProvider())))
+    assert not any("[You are a" in prompt for _, prompt in quay.prompts)
+    pier.chat.set_mode("Pier", "workflow", roles=ROLES)
+    collect(pier.chat.send("Pier", "Begin.", model=(work := ScriptedProvider(lambda *_: "APPROVED"))))
+    assert work.prompts
+    assert not any("[You are a" in prompt for _, prompt in work.prompts)
+
+
+def test_a_prompt_that_is_too_large_does_not_say_that_nothing_was_changed(pier: ProjectHandle) -> None:
+    events = collect(pier.chat.send("Pier", "@Bo " + "7 x" * 60_000, model=ScriptedProvider()))
+    (failed,) = pick(events, ReplyFailed)
+    assert "Nothing was changed" not in failed.error.sentence

@@ -12,6 +12,7 @@ from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import JSON, PROJECT, STORE
 from fabula.cli.output import invalid_request, quote_name, warn
+from fabula.conversation.modes import DEFAULT_MODE
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import join_names, message
 
@@ -86,6 +87,8 @@ def chat(
         if not as_json:
             others = [one for one in chat.present if one.id != me]
             warn("You talk with {names}.", names=join_names([chat.people.name_of(one.id) for one in others]))
+            if chat.mode != DEFAULT_MODE:
+                warn("The mode is {mode}.", mode=chat.mode)
             writer = f"{choice.provider.name}/{choice.model}"
             if choice.provider.api_style == "clipboard":
                 warn("There is no model: you get each prompt, and paste the answer.")
@@ -129,6 +132,8 @@ class ConversationOpening:
         self._speaker_id = self._resolve(speaker, "--kind player") if speaker else ""
         self._ids = list(dict.fromkeys(self._resolve(name, "--persona TEXT") for name in participants))
         self._names = participants
+        if self._speaker_id and self._speaker_id in self._ids:
+            raise invalid_request("You cannot talk with yourself. Say with whom else: --with NAME")
 
     def start(self) -> ChatState:
         """Start a conversation, with a title that nobody else has."""
@@ -167,6 +172,7 @@ class ConversationOpening:
         for one, name in zip(self._ids, self._names, strict=False):
             if one not in chat.attendance.present:
                 self._project.conversations.join(chat.record.id, name)
+                warn("{name} takes part from now on. To take that back: /leave {name}", name=name)
         if self._mode and (self._mode != chat.mode or self._roles):
             self._project.chat.set_mode(chat.record.id, self._mode, roles=self._roles)
         return self._project.chat.get(chat.record.id)

@@ -106,7 +106,7 @@ class TerminalPrinter:
 
     def __init__(
         self,
-        model: str,
+        waiting: Sentence,
         colours: NameColours,
         *,
         is_heard: Callable[[Message], bool],
@@ -115,7 +115,7 @@ class TerminalPrinter:
     ) -> None:
         self._colours, self._is_heard, self._is_reply_heard = colours, is_heard, is_reply_heard
         self._prompt_file = prompt_file
-        self._waiting = ProgressDisplay(message("Waiting for {model}", model=model))
+        self._waiting = ProgressDisplay(waiting)
         self._lines: dict[str, _Line] = {}  # by participant, in the order in which they were asked
         self._current: _Line | None = None
         self.handed_over: list[PromptHandedOver] = []

@@ -7,6 +7,7 @@ was received; Ctrl-D ends the chat.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -24,7 +25,9 @@ from fabula.cli.chat.printing import (
     list_names,
     print_json_line,
 )
+from fabula.cli.commands import name_placeholder
 from fabula.cli.output import current_language, invalid_request, print_line, printable, quote_name, render, shorten
+from fabula.cli.tables import measure_width
 from fabula.conversation.model import Message, MessageKind, get_kind
 from fabula.conversation.participants import strip_revision
 from fabula.core.errors import Code, FabulaError
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from fabula.workspace.project import ProjectHandle
     from fabula.workspace.writing_options import ModelChoice
 
+_ROLE = re.compile(r"(?:^|[ ,，])(\w+)[=＝]")
 SHOWN_MESSAGES = 10  # of a conversation that goes on
 LISTED_MESSAGES = 20  # by /branch
 WIDTH = 100  # characters of a message in a list
@@ -82,7 +86,9 @@ class ChatSession:
             self._printer = JsonPrinter(lambda: self._names)
         else:
             self._printer = TerminalPrinter(
-                f"{choice.provider.name}/{choice.model}",
+                message("Making the prompt")
+                if choice.provider.api_style == "clipboard"
+                else message("Waiting for {model}", model=f"{choice.provider.name}/{choice.model}"),
                 self._colours,
                 is_heard=self._is_heard,
                 is_reply_heard=self._is_reply_heard,
@@ -219,6 +225,7 @@ class ChatSession:
         if not rest:
             self._list_branches()
             return
+        last = self._read_path()[-1:]
         named = conversations.get_message(self.id, rest)
         if any(one.id == named.id for one in self._read_path()):
             newest = conversations.go_back(self.id, named.id)
@@ -226,9 +233,14 @@ class ChatSession:
             newest = conversations.select(self.id, named.id)
         self._change_count += 1
         self._show_message(newest)
-        self.tell(
-            message("The conversation goes on from here. What followed is kept: /undo, or /branch with its number.")
-        )
+        if last and last[0].id != newest.id:
+            number = (last[0].number or 0) + 1
+            self.tell(
+                message(
+                    "The conversation goes on from here. What there was is kept: /undo, or /branch {number}",
+                    number=number,
+                )
+            )
 
     def _list_branches(self) -> None:
         """List the newest messages with their numbers, and the alternatives beside them."""
@@ -273,7 +285,7 @@ class ChatSession:
         number = (gone[0].number or 0) + 1
         self.tell(
             message(
-                "Taken back from message {number} on: {text} It is kept as a branch: /branch {last}",
+                "Taken back from message {number} on: {text}\nIt is kept as a branch: /branch {last}",
                 number=number,
                 text=shorten(gone[0].content, 60),
                 last=(gone[-1].number or 0) + 1,
@@ -290,7 +302,10 @@ class ChatSession:
             print_json_line(RecapsEvent(recaps=tuple(map(describe_recap, found))))
         elif not found:
             self.tell(
-                message("There are no summaries or recaps yet. They are made in the background as the chat grows.")
+                message(
+                    "There are no summaries or recaps yet. A model makes them in the background as the chat grows, "
+                    "if models.toml names one: fabula jobs list tells of it."
+                )
             )
         for one in found if not self.as_json else ():
             rounds = message("Rounds {first} to {last}", first=one.first_round, last=one.last_round)
@@ -340,6 +355,39 @@ class ChatSession:
             number = (path[-1].number or 0) + 1
             print_line(message("Message {number} was heard by {names}.", number=number, names=listeners))
 
+    def join(self, rest: str) -> None:
+        """Let somebody join, a participant or a character of the codex."""
+        if not rest:
+            raise invalid_request("Say who joins: /join NAME")
+        if self._project.conversations.join(self.id, rest.strip("@＠\"'")):
+            self._change_count += 1
+        self.who("")
+
+    def leave(self, rest: str) -> None:
+        """Let somebody leave."""
+        if not rest:
+            raise invalid_request("Say who leaves: /leave NAME")
+        name = self._split_name(rest)[0]
+        if self._project.participants.get(name).id == self._me:
+            raise invalid_request("You speak as {name}. To end the chat: /quit", name=self._names.name_of(self._me))
+        self._project.conversations.leave(self.id, name)
+        self._change_count += 1
+        self.who("")
+
+    def mode(self, rest: str) -> None:
+        """Choose who answers, or say how it is; roles stand behind the mode."""
+        name, _, text = rest.partition(" ")
+        if name:
+            words = _ROLE.split(text)[1:]
+            roles = {role: who.strip(" ,，") for role, who in zip(words[::2], words[1::2], strict=True)}
+            if text.strip() and not roles:
+                raise invalid_request(
+                    "Roles are ROLE=NAME, such as /mode workflow coder=NAME reviewer=NAME tester=NAME"
+                )
+            self._project.chat.set_mode(self.id, name, roles=roles)
+            self._change_count += 1
+        self.tell(message("The mode is {mode}.", mode=self._project.chat.get(self.id).mode))
+
     def save(self, rest: str) -> None:
         """Save the project as a file, or the conversation as a text."""
         path = Path(rest.strip("\"'")) if rest else None
@@ -365,8 +413,12 @@ class ChatSession:
 
     def help(self, rest: str) -> None:
         """List the commands."""
-        width = max(len(f"/{one.name} {one.values}") for one in COMMANDS)
-        lines = [f"{f'/{one.name} {one.values}':<{width}}  {render(one.help)}" for one in COMMANDS]
+        usages = [f"/{one.name} {name_placeholder(one.values)}" for one in COMMANDS]
+        width = max(map(measure_width, usages))
+        lines = [
+            f"{usage}{' ' * (width - measure_width(usage))}  {render(one.help)}"
+            for usage, one in zip(usages, COMMANDS, strict=True)
+        ]
         if self.as_json:
             self.tell("\n".join(lines))
             return
@@ -458,7 +510,7 @@ class ChatSession:
         return [(name, ident) for ident, names in called.items() if ident != self._me for name in names]
 
     def _split_name(self, text: str) -> tuple[str, str]:
-        """Split the name of somebody present from what follows it: the longest, as the id, else a quoted or one word."""
+        """Split the longest name of somebody present, as the id, from what follows; else a quoted or one word."""
         rest = text.lstrip("@＠").strip()
         if rest[:1] in ('"', "'") and rest[0] in rest[1:]:
             name, _, text = rest[1:].partition(rest[0])
@@ -531,6 +583,9 @@ COMMANDS = (
     ChatCommand("branch", "[NUMBER]", message("Go on from another message; list them."), ChatSession.branch),
     ChatCommand("edit", "[NUMBER] [TEXT]", message("Correct a message, in your editor or here."), ChatSession.edit),
     ChatCommand("help", "", message("List the commands."), ChatSession.help),
+    ChatCommand("join", "NAME", message("Let somebody join, a participant or a character."), ChatSession.join),
+    ChatCommand("leave", "NAME", message("Let somebody leave."), ChatSession.leave),
+    ChatCommand("mode", "[NAME] [ROLE=NAME]", message("Choose who answers: free_chat, group …"), ChatSession.mode),
     ChatCommand("more", "", message("Let the last reply go on."), ChatSession.more),
     ChatCommand("quit", "", message("End the chat."), ChatSession.quit),
     ChatCommand("recap", "", message("Show what happened so far, as recaps tell it."), ChatSession.recap),

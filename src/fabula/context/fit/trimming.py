@@ -54,7 +54,7 @@ def fit(
             Code.INPUT_TOO_LARGE,
             message(
                 "The instruction and the selection need {fixed} tokens, and this window leaves {left}. "
-                "Select less, shorten the instruction, or use a model with a larger window. Nothing was changed.",
+                "Select less, shorten the instruction, or use a model with a larger window.",
                 fixed=fixed,
                 left=max(budget.layer_tokens, 0),
             ),

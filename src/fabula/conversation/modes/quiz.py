@@ -1,14 +1,16 @@
 """The quiz mode: the mentioned answer a question, else all at once, and points are counted (cht-4).
 
 Whoever asks the questions gives the points: `@Bo +1` in a message adds one to Bo's score. A message of points alone is
-answered by nobody. The scores are in the state of the mode, and every speaker reads them.
+answered by nobody, and the scores are told. They are in the state of the mode, and every speaker reads them.
 """
 
 from __future__ import annotations
 
 import re
 
-from fabula.conversation.modes.model import ContextPolicy, Mode, ModeStart, Step, Turn
+from msgspec.structs import replace
+
+from fabula.conversation.modes.model import Announcement, ContextPolicy, Mode, ModeStart, Step, Turn
 from fabula.core.messages import message
 
 _MINUS = "−－-"
@@ -37,7 +39,8 @@ class QuizMode(Mode):
                 text = pattern.sub("", text)
         state = {**turn.state, "scores": scores}
         if rewarded and not re.search(r"\w", text):
-            return Step(state=state)
+            told = self.describe_state(replace(turn, state=state), "")  # else the points would go without a word
+            return Step(state=state, announcements=(Announcement(text=told),))
         asked = tuple(one for one in turn.mentioned if one not in rewarded)
         return Step(speakers=asked or turn.ids, state=state)
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 from msgspec import Struct
 
 from fabula.conversation.history import find_conversations
-from fabula.conversation.model import Conversations, ConversationState, Message
+from fabula.conversation.model import Conversations, ConversationState, Message, is_mode_secret
 from fabula.conversation.participants import Participants
 from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.recaps.model import StoredRecap
@@ -241,7 +241,7 @@ class _Loader(Struct, frozen=True):
         for record in others[:MAX_QUOTED]:
             own = load_attendance(self.reading, record.id)
             for said in load_newest_messages(self.reading, record.id, record.leaf_id, QUOTED_MESSAGES):
-                if said.final:
+                if said.final and not is_mode_secret(said):
                     fragment = make_earlier_fragment(self.project, said, self.participants, own.find_listeners(said))
                     quoted.append((said.timestamp, fragment))
         quoted.sort(key=lambda pair: pair[0])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from weakref import ref
 
 import numpy as np
 from msgspec import Struct
@@ -36,7 +37,7 @@ class _ProjectVectors(Struct):
     """The vectors of one project, and the index for whose passages their rows were last found."""
 
     vectors: PassageVectors
-    index: SearchIndex | None = None
+    index: ref[SearchIndex] | None = None  # a project that is no longer in use may let go of it
     rows: TextRows | None = None
 
 
@@ -81,7 +82,8 @@ class SemanticSearch:
             self._projects.move_to_end(project_id)
             while len(self._projects) > MAX_PROJECTS:
                 self._projects.popitem(last=False)[1].vectors.stop()
-            if project.index is not index or project.rows is None:
+            known = project.index() if project.index is not None else None
+            if known is not index or project.rows is None:
                 project.rows = project.vectors.set_texts(index.embedding_texts, project.rows, fill=fill)
-                project.index = index
+                project.index = ref(index)
             return project.vectors, project.rows

@@ -1,4 +1,4 @@
-"""Routes of the codex: entries, progressions, relations, knowledge, pins and renames (cdx-1)."""
+"""Routes of the codex: entries, progressions, relations, knowledge, pins, renames and facts (cdx-1)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from fabula.access.model import Right
 from fabula.codex import Entry
+from fabula.codex.facts import Fact
 from fabula.codex.knowledge import KnownFact
 from fabula.server.routes.route import (
     Answer,
@@ -17,6 +18,7 @@ from fabula.server.routes.route import (
     make_record,
     mount,
 )
+from fabula.workspace.facts import UsedFact
 from fabula.workspace.rename.offers import RenameOffer
 from fabula.workspace.rename.rename import RenamePlace, UndoneRename
 from fabula.workspace.schemas.codex import (
@@ -36,6 +38,14 @@ from fabula.workspace.schemas.codex import (
     describe_rename,
     describe_shares,
 )
+from fabula.workspace.schemas.facts import (
+    FactInfo,
+    FactList,
+    UsedFactInfo,
+    describe_fact,
+    describe_facts,
+    describe_used_fact,
+)
 from fabula.workspace.schemas.schema import describe
 
 ENTRY = Answer(EntryInfo, lambda entry: describe_entry(entry))
@@ -48,6 +58,21 @@ _MENTIONS = make_record(
     mentions=Answer(list[MentionInfo], lambda found, call: describe_mentions(found, call.arguments["text"])),
 )
 _RENAMED = {"old": "Jory", "new": "Jorin"}
+
+
+def _describe_facts(facts: Sequence[Fact], call: Call) -> FactList:
+    return describe_facts(facts, call.handle.view)
+
+
+def _describe_fact(fact: Fact, call: Call) -> FactInfo:
+    return describe_fact(fact, call.handle.view)
+
+
+def _describe_used(used: UsedFact, call: Call) -> UsedFactInfo:
+    return describe_used_fact(used, call.handle.view)
+
+
+_FACT = Answer(FactInfo, _describe_fact)
 
 
 def _describe_namesakes(found: Sequence[tuple[str, Entry]]) -> list[dict[str, str]]:
@@ -198,6 +223,17 @@ ROUTES = (
                 Right.EDIT,
                 make_record("RenameUndone", undone=Answer(dict[str, str | int], _describe_undone)),
             ),
+        ),
+    )
+    + mount(
+        "facts",
+        "/projects/{project}/codex/{entry}/facts",
+        (
+            Route("GET", "", "list_facts", Right.READ, Answer(FactList, _describe_facts)),
+            Route("POST", "/restore", "restore", Right.EDIT, make_record("RestoredFacts", count=Answer(int))),
+            Route("GET", "/{fact}", "find", Right.READ, _FACT),
+            Route("POST", "/{fact}", "use", Right.EDIT, Answer(UsedFactInfo, _describe_used), {"use": "progression"}),
+            Route("DELETE", "/{fact}", "dismiss", Right.EDIT, _FACT),
         ),
     )
 )

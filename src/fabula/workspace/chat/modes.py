@@ -19,7 +19,7 @@ from fabula.conversation.model import Message
 from fabula.conversation.modes import Mode, Step, Turn, find_mode_name, load_mode
 from fabula.conversation.participants import strip_revision
 from fabula.conversation.snapshot import load_newest_messages
-from fabula.core.errors import Code, FabulaError
+from fabula.core.errors import Code, FabulaError, describe_place
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.view import View
 from fabula.settings.values import read_values
@@ -170,7 +170,7 @@ def call_mode(name: str, function: Callable[..., Answer], *args: object) -> Answ
     except FabulaError:
         raise
     except Exception as error:
-        log.exception("the mode %s failed", name)
+        log.error("the mode %s failed: %s", name, describe_place(error))
         raise explain_mode_failure(name, f"{type(error).__name__}: {error}") from error
 
 

@@ -130,6 +130,18 @@ def announce(tx: WriteTransaction, conversation_id: str, announcements: Iterable
     return edits.add_messages(tx, conversation_id, told) if told else []
 
 
+def retract_secrets(tx: WriteTransaction, conversation_id: str) -> None:
+    """Take what modes told some alone out of the history; a mode that comes back tells it in its state."""
+    secrets = (
+        messages.c.conversation_id == conversation_id,
+        messages.c.kind == MessageKind.KNOWLEDGE.value,
+        messages.c.speaker == "",
+        messages.c.audience.is_not(None),
+    )
+    if tx.update_rows(messages, {"final": 0}, *secrets):
+        tx.update_row(conversations, {"id": conversation_id}, {})
+
+
 def begin_step(tx: WriteTransaction, chat: ChatState, step: Step, message_id: str) -> ChatState:
     """Store the state of the mode, and who is asked next; replies to a whisper are whispers."""
     said = tx.row(messages, id=message_id) if message_id else None

@@ -60,6 +60,7 @@ from fabula.workspace.chat.rounds import (
     load_replies,
     remember_state,
     restore_state,
+    retract_secrets,
 )
 from fabula.workspace.conversations import LAST, LAST_WORD, find_message, greet
 from fabula.workspace.names import find_conversation, find_participant
@@ -154,12 +155,13 @@ class ChatVerbs(ProjectVerbs):
         A mode that the conversation had before goes on from where it was, unless roles or a state are given.
         """
         view = self._view
-        with self._write(label_change(message("conversation"), conversation)) as tx:
+        with self._write(label_change(message("conversation"), self.get(conversation).record.title)) as tx:
             chat = load_chat(tx, find_conversation(None, tx, conversation))
             name = self._modes.find_name(mode)
             others = {key: value for key, value in chat.other_states.items() if key != name}
             if name != chat.mode:
                 others[chat.mode] = dict(chat.state)
+                retract_secrets(tx, chat.record.id)
             known = chat.state if name == chat.mode else chat.other_states.get(name, {})
             changed = replace(
                 chat,
@@ -264,7 +266,7 @@ class ChatVerbs(ProjectVerbs):
 
     def take_back(self, conversation: str) -> tuple[Message, ...]:
         """Go back to before the last thing a person said, with the state of the mode; return what becomes a branch."""
-        with self._write(label_change(message("conversation"), conversation)) as tx:
+        with self._write(label_change(message("conversation"), self.get(conversation).record.title)) as tx:
             chat = load_chat(tx, find_conversation(None, tx, conversation))
             path = load_newest_messages(tx, chat.record.id, chat.record.leaf_id)
             said = [index for index, one in enumerate(path) if get_kind(one) is MessageKind.USER]
@@ -292,7 +294,9 @@ class ChatVerbs(ProjectVerbs):
             replies = [one for one in path if one.final and get_kind(one) is MessageKind.REPLY and one.speaker]
             wanted = strip_revision(find_participant(view, reading, participant)) if participant else ""
             last = next((one for one in reversed(replies) if wanted in ("", strip_revision(one.speaker))), None)
-            if last is not None:
+            asked = [one.number or 0 for one in path if get_kind(one) is MessageKind.USER]
+            is_newest = last is not None and (not wanted or not asked or asked[-1] < (last.number or 0))
+            if last is not None and is_newest:  # what was said since is in the next prompt only
                 task: ReplyTask | ReplyFailed = prompts.prepare_again(reading, chat, last, goes_on=False)
             else:
                 speakers = [wanted] if wanted else [one.id for one in chat.list_answerers()][:1]

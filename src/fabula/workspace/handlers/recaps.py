@@ -57,7 +57,10 @@ def update_with(
     if write_recap is None:
         raise FabulaError(
             Code.RECAP_NO_MODEL,
-            message("A model writes recaps, and none is set up for background work. Nothing was changed."),
+            message(
+                "A model writes recaps, and none works in the background: `background = NAME` in models.toml names "
+                "one, or the month's budget is used up. The bundled model is too small for this. Nothing was changed."
+            ),
         )
     result = refresh_recaps(
         store,

@@ -1,0 +1,154 @@
+"""What a person can do with the facts of an entry: look at them, use one, dismiss one (cdx-10).
+
+Facts are sentences of the manuscript, found anew whenever it changes. A fact that is used becomes part of the codex or
+a constraint and, like one that is dismissed, is not shown again; its id stays in a setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from fabula.codex import Codex, Entry, Progression, edits, progressions
+from fabula.codex.facts import Fact, Facts, FactText
+from fabula.codex.tables import entries as entry_rows
+from fabula.constraints import Constraint
+from fabula.constraints import edits as constraint_edits
+from fabula.core.errors import Code, FabulaError
+from fabula.core.ids import new_id
+from fabula.core.messages import message
+from fabula.core.view import View
+from fabula.manuscript.model import Manuscript
+from fabula.settings import edits as settings
+from fabula.settings.values import get_value
+from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.text.lookup import find_by_name
+from fabula.workspace.arguments import read_choice
+from fabula.workspace.names import find_entry, read_knowers
+from fabula.workspace.verbs import ProjectVerbs
+
+DISMISSED = "facts.dismissed"
+MAX_DISMISSED = 10_000  # facts that stay away; of more, the latest
+
+
+class FactUse(StrEnum):
+    """What can be made of a fact."""
+
+    DESCRIPTION = "description"
+    PROGRESSION = "progression"
+    KNOWLEDGE = "knowledge"
+    CONSTRAINT = "constraint"
+
+
+class DismissedFacts(Struct, frozen=True):
+    """The ids of the facts that stay away."""
+
+    ids: frozenset[str] = frozenset()
+
+
+class UsedFact(Struct, frozen=True):
+    """A fact, and what was made of it."""
+
+    fact: Fact
+    entry: Entry
+    use: FactUse
+
+
+def load_dismissed(reading: ReadTransaction) -> DismissedFacts:
+    """Load which facts stay away."""
+    return DismissedFacts(frozenset(_read_dismissed(reading)))
+
+
+def make_facts(view: View, old_view: View | None = None) -> Facts | None:
+    """Make the facts of a view; those of the old view stay where nothing changed that they come from."""
+    codex, manuscript = view.snapshot(Codex), view.snapshot(Manuscript)
+    if codex is None or manuscript is None:
+        return None
+    dismissed = view.snapshot(DismissedFacts) or DismissedFacts()
+    old = old_view.snapshot(Facts) if old_view is not None else None
+    is_same = old is not None and old_view is not None and old_view.snapshot(Manuscript) is manuscript
+    if old is not None and is_same and old.codex is codex and old.dismissed == dismissed.ids:
+        return old
+    texts = (FactText(one.id, one.text, one.effective_known_to) for one in manuscript.documents)
+    return Facts(texts, codex, old, dismissed.ids)
+
+
+class FactVerbs(ProjectVerbs):
+    """What the manuscript of an open project says of its entries."""
+
+    def list_facts(self, entry: str) -> list[Fact]:
+        """List what the book says of an entry, the most telling sentences first."""
+        facts, found = self._view.snapshot(Facts), self._find_entry(entry)
+        return [] if facts is None else list(facts.by_entry().get(found.id, ()))
+
+    def find(self, entry: str, fact: str) -> Fact:
+        """Return the fact of an entry with that number or id, or that begins so."""
+        return find_by_name(self.list_facts(entry), fact, what=message("fact"), names_of=lambda one: (one.text,))
+
+    def use(self, entry: str, fact: str, use: str, *, known_to: Sequence[str] = ()) -> UsedFact:
+        """Make a description, a progression, knowledge or a constraint of a fact; it is not listed again.
+
+        Knowledge is a progression that only those named in `known_to` may know.
+        """
+        kind = read_choice(use, FactUse, "use")
+        view, owner, found = self._view, self._find_entry(entry), self.find(entry, fact)
+        if (kind is FactUse.KNOWLEDGE) != bool(known_to):
+            raise FabulaError(
+                Code.CODEX_INVALID,
+                message("Say who knows it where a fact becomes knowledge, and only there. Nothing was changed."),
+            )
+        with self._write(message("fact used: {name}", name=owner.name)) as tx:
+            if (
+                kind is not FactUse.CONSTRAINT and tx.row(entry_rows, id=owner.id) is None
+            ):  # only the series has the entry yet
+                edits.create(tx, Entry(id=owner.id, type=owner.type, name=owner.name))
+            if kind is FactUse.DESCRIPTION:
+                own = edits.get(tx, owner.id).entry
+                edits.update(tx, owner.id, {"description": "\n".join(filter(None, (own.description, found.text)))})
+            elif kind is FactUse.CONSTRAINT:
+                rule = Constraint(id=new_id(), text=found.text, since=found.since, until=found.until)
+                constraint_edits.create(tx, rule, limit=get_value(tx, "limits.constraints"))
+            else:
+                who = read_knowers(view, tx, known_to) if known_to else None
+                knowers = found.known_to if who is None else frozenset(who)
+                progressions.add(tx, owner.id, Progression(found.text, found.since, knowers))
+            _dismiss(tx, found.id)
+        return UsedFact(found, self._find_entry(owner.id), kind)
+
+    def dismiss(self, entry: str, fact: str) -> Fact:
+        """Never list a fact again."""
+        found = self.find(entry, fact)
+        with self._write(message("fact dismissed: {name}", name=self._find_entry(entry).name)) as tx:
+            _dismiss(tx, found.id)
+        return found
+
+    def restore(self, entry: str) -> int:
+        """List the dismissed and used facts of an entry again; return how many there are."""
+        owner, view = self._find_entry(entry), self._view
+        codex, manuscript = view.snapshot(Codex), view.snapshot(Manuscript)
+        if codex is None or manuscript is None:
+            return 0
+        texts = (FactText(one.id, one.text, one.effective_known_to) for one in manuscript.documents)
+        everything = Facts(texts, codex).by_entry().get(owner.id, ())
+        with self._write(message("facts restored: {name}", name=owner.name)) as tx:
+            before = _read_dismissed(tx)
+            own = {one.id for one in everything}.intersection(before)
+            if own:
+                settings.set_value(tx, DISMISSED, [one for one in before if one not in own])
+        return len(own)
+
+    def _find_entry(self, entry: str) -> Entry:
+        codex = self._view.snapshot(Codex)
+        return find_entry(codex.entries if codex is not None else (), entry)
+
+
+def _dismiss(tx: WriteTransaction, fact_id: str) -> None:
+    settings.set_value(tx, DISMISSED, [*_read_dismissed(tx), fact_id][-MAX_DISMISSED:])
+
+
+def _read_dismissed(reading: ReadTransaction) -> list[str]:
+    stored = settings.read_stored(reading, DISMISSED)
+    ids = stored.value if stored is not None else []
+    return [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []

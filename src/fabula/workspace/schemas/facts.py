@@ -1,0 +1,59 @@
+"""Schemas of what the book says of an entry (cdx-10)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fabula.codex.facts import Fact
+from fabula.core.view import View
+from fabula.manuscript.model import Manuscript
+from fabula.workspace.facts import UsedFact
+from fabula.workspace.schemas.codex import StoryPlace
+from fabula.workspace.schemas.schema import Schema, describe
+
+
+class FactInfo(Schema):
+    """A sentence of the book about an entry: where it stands, until when it holds, and who could know it."""
+
+    id: str
+    number: int  # in the list of the entry's facts; 0 for one that was used or dismissed
+    entry_id: str
+    text: str
+    digest: str
+    chapter: str
+    since: StoryPlace
+    until: StoryPlace | None
+    known_to: tuple[str, ...] | None
+    score: float
+    is_lasting: bool
+
+
+class FactList(Schema):
+    """What the book says of an entry, the most telling sentences first."""
+
+    facts: tuple[FactInfo, ...]
+
+
+class UsedFactInfo(Schema):
+    """A fact, and what was made of it: description, progression, knowledge or constraint."""
+
+    fact: FactInfo
+    entry_id: str
+    use: str
+
+
+def describe_fact(fact: Fact, view: View, number: int = 0) -> FactInfo:
+    """Describe a fact with the title of its chapter."""
+    manuscript = view.snapshot(Manuscript) or Manuscript()
+    titles = {document.id: document.name for document in manuscript.documents}
+    return describe(FactInfo, fact, number=number, chapter=titles.get(fact.since.document, ""))
+
+
+def describe_facts(facts: Sequence[Fact], view: View) -> FactList:
+    """Describe the facts of an entry."""
+    return FactList(facts=tuple(describe_fact(fact, view, number) for number, fact in enumerate(facts, start=1)))
+
+
+def describe_used_fact(used: UsedFact, view: View) -> UsedFactInfo:
+    """Describe what was made of a fact."""
+    return UsedFactInfo(fact=describe_fact(used.fact, view), entry_id=used.entry.id, use=used.use.value)

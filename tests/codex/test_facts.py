@@ -1,0 +1,107 @@
+"""Facts: the sentences of a book that tell something lasting about an entry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabula.codex import Codex, Entry, Progression
+from fabula.codex.facts import Fact, Facts, FactText
+from fabula.codex.facts import find as finding
+from fabula.core.story import Position
+from fabula.core.view import Language
+
+MARA = Entry(id="mara", type="character", name="Mara", aliases=("Keeper Venn",))
+LASTING = "Mara had never learned to swim since the winter in which her brother drowned."
+
+
+def find_facts(text: str, entries: Sequence[Entry] = (MARA,), language: Language = "en") -> list[Fact]:
+    """The facts of a book of one chapter."""
+    facts = Facts([FactText("ch-1", text)], Codex("p", language, entries))
+    return [fact for each in facts.by_entry().values() for fact in each]
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "name"),
+    [
+        (LASTING, "en", "Mara"),
+        ("Mara was the daughter of a keeper who had drunk himself to death.", "en", "Mara"),
+        ("Mara always wore her father's watch, and never wound it.", "en", "Mara"),
+        ("Mara's brother had died at sea before she was born.", "en", "Mara"),
+        ("沈砚自幼怕水，每逢渡江必闭目默念亡母之名。", "zh", "沈砚"),
+        ("沈砚乃渔户之子，左臂有一道旧疤。", "zh", "沈砚"),
+    ],
+)
+def test_what_lasts_is_a_fact(text: str, language: Language, name: str) -> None:
+    (fact,) = find_facts(text, [Entry(id="one", type="character", name=name)], language)
+    assert (fact.text, fact.is_lasting) == (text, True)
+    assert fact.since == Position("ch-1", len(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mara opened the door and looked out at the grey morning.",
+        "“Mara had never learned to swim since her brother drowned,” said Will.",
+        "Had Mara never learned to swim since her brother drowned?",
+        "He said that Mara had never learned to swim since her brother drowned.",
+        "“I will tell you. Mara had never learned to swim since her brother drowned. That is all.”",
+    ],
+)
+def test_actions_speech_questions_and_what_others_say_are_no_facts(text: str) -> None:
+    assert not [fact for fact in find_facts(text) if fact.is_lasting]
+
+
+def test_a_fact_under_a_name_that_is_revealed_later_is_not_listed() -> None:
+    stranger = Progression("She is the stranger.", Position("ch-9"), aliases=("The Stranger",))
+    entry = Entry(id="mara", type="character", name="Mara", progressions=(stranger,))
+    assert not find_facts("The Stranger had never learned to swim since her brother drowned.", [entry])
+
+
+def test_a_sentence_that_stands_twice_is_one_fact() -> None:
+    assert len(find_facts(f"{LASTING}\n\nThe tide came in.\n\n{LASTING}")) == 1
+
+
+def test_a_later_sentence_about_the_same_thing_ends_the_earlier_one() -> None:
+    earlier = "Mara always wore her father's silver watch on a blue ribbon."
+    later = "Mara always wore her father's silver watch on a black ribbon."
+    facts = {fact.text: fact for fact in find_facts(f"{earlier}\n\nA year went by.\n\n{later}")}
+    assert facts[earlier].until == facts[later].since
+    assert facts[later].until is None
+
+
+def test_a_dismissed_fact_stays_away() -> None:
+    (fact,) = find_facts(LASTING)
+    facts = Facts([FactText("ch-1", LASTING)], Codex("p", "en", [MARA]), dismissed=[fact.id])
+    assert not facts.by_entry().get("mara")
+
+
+def test_after_an_edit_only_the_changed_paragraph_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    codex = Codex("p", "en", [MARA])
+    before = "\n\n".join([LASTING, *(f"Day {number} was grey and long." for number in range(50))])
+    facts = Facts([FactText("ch-1", before)], codex)
+    facts.by_entry()
+    read: list[str] = []
+
+    def note(paragraph: str, *others: object) -> list[finding.FactSentence]:
+        read.append(paragraph)
+        return []
+
+    monkeypatch.setattr("fabula.codex.facts.model.find_fact_sentences", note)
+    after = Facts([FactText("ch-1", before + "\n\nA new line.")], codex, facts)
+    assert [fact.text for fact in after.by_entry()["mara"]] == [LASTING]
+    assert read == ["A new line."]
+
+
+@pytest.mark.parametrize("text", ["Mara had never swum since " + "x" * 200_000 + ".", "Mara " * 50_000, "马" * 100_000])
+def test_a_chapter_that_is_one_sentence_has_no_facts(text: str) -> None:
+    assert not find_facts(text)
+
+
+@given(st.text(alphabet="Mara had never, was a son.!?“”\n马拉自幼怕", max_size=300))
+def test_facts_are_whole_sentences_of_the_text(text: str) -> None:
+    for fact in find_facts(text):
+        assert fact.text in " ".join(text.split()) or fact.text in text
