@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { findLead } from "../src/views/desk/actions";
 import { countWords } from "../src/views/desk/chapter.svelte";
 import { readFindings } from "../src/views/desk/assistant.svelte";
 import { findChange, merge } from "../src/views/desk/merge";
@@ -31,6 +32,15 @@ test("sentences give the text again, and a closing quote belongs to its sentence
   const chinese = "他走了。“好吧。”她说。";
   expect(splitSentences(chinese, "zh-CN").join("")).toBe(chinese);
   expect(splitSentences("", "en")).toEqual([]);
+});
+
+test("a suggestion is parted from the text as the server will part it", () => {
+  expect(findLead("She said", 8)).toBe(" ");
+  expect(findLead("She said.", 9)).toBe("\n\n");
+  expect(findLead("One.\nTwo.", 9)).toBe("\n");
+  expect(findLead("One. Two", 4)).toBe(" ");
+  expect(findLead("他说", 2)).toBe("");
+  expect(findLead("", 0)).toBe("");
 });
 
 test("words are counted as the server counts them", () => {

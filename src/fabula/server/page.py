@@ -1,4 +1,4 @@
-"""The page that writers use: plain files that `make page` builds into `fabula/page`, handed out as they are.
+"""The page that writers use: files that `make page` builds into `fabula/page`, handed out as they are (ppl-1).
 
 The files hold nothing of a story, so they are open to everybody; what the page shows it asks of `/api`. Names in
 `assets/` have a hash of their content and are kept by browsers for good. The editor adds style sheets while it runs,

@@ -1,4 +1,5 @@
 /** What a writer does with the assistant: ask, accept, accept by sentence, write again, reject. */
+import { EditorView } from "@codemirror/view";
 import { Problem } from "../../lib/api";
 import { context } from "../../lib/context.svelte";
 import { t } from "../../lib/i18n/index.svelte";
@@ -20,11 +21,24 @@ export async function ask(again = ""): Promise<void> {
   if (!again) place = { documentId: chapter.id, cursorPosition: to, selection: to > from ? [from, to] : undefined };
   const isReplaced = assistant.skill?.answer === "replace" && place.selection !== undefined;
   const [start, end] = isReplaced ? place.selection! : [place.cursorPosition, place.cursorPosition];
-  if (assistant.isProse) editor.view.dispatch({ effects: showSuggestion.of({ from: start, to: end }) });
+  if (assistant.isProse) {
+    assistant.lead = isReplaced ? "" : findLead(editor.text, start);
+    const scroll = EditorView.scrollIntoView(end, { y: "center" });
+    editor.view.dispatch({ effects: [showSuggestion.of({ from: start, to: end }), scroll] });
+  }
   desk.up = "";
   await assistant.ask(place, again);
   if (assistant.state !== "done") hide();
   if (assistant.problem) toasts.show(assistant.problem, { kind: "bad" });
+}
+
+/** Return what will stand between the text before and the suggestion, as the server will put it in. */
+export function findLead(text: string, at: number): string {
+  const before = text.slice(Math.max(0, at - 200), at);
+  if (!before || before.endsWith("\n")) return "";
+  const isAtEnd = at >= text.length || text[at] === "\n";
+  if (isAtEnd && /[.!?。！？…][”’"'」』）)]*\s*$/.test(before)) return text.includes("\n") && !text.includes("\n\n") ? "\n" : "\n\n";
+  return /[^\s\p{Script=Han}。，！？；：、“‘（—…]$/u.test(before) ? " " : "";
 }
 
 export async function askAgain(): Promise<void> {

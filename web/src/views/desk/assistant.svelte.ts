@@ -55,6 +55,8 @@ export class Assistant {
   edited = $state<string | null>(null);
   isEditing = $state(false);
   problem = $state("");
+  /** What parts the suggestion from the text before it. */
+  lead = $state("");
   talk = $state<Turn[]>([]);
   private stream: EventStream | undefined;
 
