@@ -45,8 +45,9 @@ def serve(
         server = ProcessServer(workspace, host=host, token=address.token)
         if worker:
             workspace.start_worker()
-        on_ready(address)
-        server.run(sockets=[opened])
+        with server.capture_signals():  # one that arrives before the server runs ends it too
+            on_ready(address)
+            server.run(sockets=[opened])
 
 
 class ProcessServer(uvicorn.Server):
