@@ -15,13 +15,13 @@ PEERS := benchmarks/peers/node_modules/.ready
 DATA ?=
 BENCH_DATA = $(if $(DATA),--data $(DATA),)
 
-.PHONY: run assemble test check bench bench-page screenshots soak wheel lock clean docs page
+.PHONY: run test check bench bench-page screenshots soak wheel lock clean docs page
 
-run: $(READY) $(PAGE)  ## open the page in a browser
-	@$(BIN)/fabula serve
+SAMPLES ?= $(VENV)/samples
 
-assemble: $(READY)  ## open a sample story and show an assembled context
+run: $(READY) $(PAGE)  ## show an assembled context, then serve the sample stories until Ctrl-C
 	@$(BIN)/fabula assemble sample:lantern_coast --document ch-06 --window 8192
+	@FABULA_DATA=$(SAMPLES) exec $(BIN)/fabula serve --samples
 
 page: $(PAGE)  ## build the page into src/fabula/page
 

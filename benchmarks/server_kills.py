@@ -48,7 +48,9 @@ from fabula.workspace.workspace import Workspace
 
 ROOT = Path(__file__).parents[1]
 WORDS = 12  # of every answer of the model
-PATIENCE = 120.0  # seconds until a client gives up
+PATIENCE = 300.0  # seconds until a client gives up
+QUEUED = 50  # jobs that may wait
+LONG_LIFE = 12.0  # seconds of every fifth life of a server: longer than a stream without its writer takes to end
 EVENT_ENDS = ("done", "stopped", "problem")
 
 
@@ -212,6 +214,10 @@ class Load:
 
     def _queue(self, client: httpx2.Client, chance: Random, name: str) -> None:
         with suppress(FabulaError):
+            with self.workspace.store.read(project=self.project.id) as reading:
+                waiting = [one for one in queue.list_jobs(reading) if one.kind == KIND and one.state is JobState.QUEUED]
+            if len(waiting) > QUEUED:
+                return
             with self.workspace.store.write(project=self.project.id) as tx:
                 queue.enqueue(tx, KIND, name)
             self.outcome.jobs.add(name)
@@ -341,13 +347,22 @@ def run_kills(address: str, folder: Path, outcome: Outcome, *, kills: int, proce
     """Kill the first server again and again while people work."""
     chance = Random(kills)
     with open_site(address, folder, processes, outcome) as (site, load), load.run():
-        for _ in range(kills):
-            time.sleep(chance.uniform(0.2, 1.2))
+        for number in range(kills):
+            wait_for_work(outcome)
+            time.sleep(LONG_LIFE if number % 5 == 4 else chance.uniform(0.0, 1.0))
             site.kill(0)
             outcome.count("kills")
             time.sleep(chance.uniform(0.0, 0.3))
             site.start(0)
         time.sleep(1)
+
+
+def wait_for_work(outcome: Outcome) -> None:
+    """Wait until something was done, for half a minute at most: a server that has done nothing is not worth a kill."""
+    names = ("edits", "reads", "streams")
+    before, deadline = sum(outcome.figures[name] for name in names), time.monotonic() + 30
+    while sum(outcome.figures[name] for name in names) < before + 3 and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def run_outages(outcome: Outcome, folder: Path, *, restarts: int, half_open: float) -> None:
@@ -433,6 +448,7 @@ def main() -> None:
     parser.add_argument("--restarts", type=int, default=10, help="of PostgreSQL")
     parser.add_argument("--half-open", type=float, default=60.0, help="seconds without anything carried")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the servers end with this process
     outcome = measure(kills=options.kills, restarts=options.restarts, half_open=options.half_open)
     for note in outcome.notes:
         print(note)

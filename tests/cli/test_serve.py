@@ -45,3 +45,46 @@ def test_a_port_that_is_taken_is_refused_in_plain_words(tmp_path: Path) -> None:
 
     with Workspace.open(tmp_path / "data") as workspace, pytest.raises(FabulaError, match="Choose another one"):
         serve(workspace, port=0, worker=False, on_ready=try_again)
+
+
+def test_a_file_sets_what_no_flag_sets_and_the_samples_are_there_once(tmp_path: Path) -> None:
+    file = tmp_path / "server.env"
+    file.write_text("FABULA_PORT=0\nFABULA_HOSTS=stories.example\n")
+    words = (
+        "serve",
+        "--settings",
+        str(file),
+        "--samples",
+        "--no-open",
+        "--no-worker",
+        "--store",
+        str(tmp_path / "data"),
+    )
+    for _ in range(2):
+        process = start_fabula(*words, "--store", str(tmp_path / "data"), folder=tmp_path)
+        assert process.stdout is not None
+        base = re.findall(r"http://[^/]+", process.stdout.readline())[0]
+        token = process.stdout.readline().split()[-1]
+        headers = {"Authorization": f"Bearer {token}", "Host": "stories.example"}
+        listed = httpx2.get(f"{base}/api/projects", headers=headers, trust_env=False, timeout=30)
+        assert len(listed.json()["items"]) == 2
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+
+
+def test_without_a_display_no_browser_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser = tmp_path / "browser"
+    browser.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\nsleep 60\n")
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", str(browser))
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    process = start_fabula("serve", "--port", "0", "--store", str(tmp_path / "data"), folder=tmp_path)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert not (tmp_path / "started").exists()

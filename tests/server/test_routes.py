@@ -45,6 +45,7 @@ WITHOUT_ROUTE = {
     "runs.check_acceptable": "is checked by `write` before it begins",
     "runs.request_again": "returns a request; the stream of `write` takes the run in its place",
     "settings.set_text": "parses what a person types at a prompt; JSON has types",
+    "workspace.add_samples": "is an option of `fabula serve`",
     "workspace.call": _PROCESS,
     "workspace.close": _PROCESS,
     "workspace.copy_project": "takes a view of a folder on this machine",

@@ -159,6 +159,19 @@ def test_the_error_of_a_verb_whose_stream_has_failed_already_is_not_logged(
     assert "heir" not in caplog.text
 
 
+def test_an_application_ends_while_a_stream_is_running(
+    workspace: Workspace, talk: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    endless = ScriptedProvider(lambda *_: "word " * 1_000_000)
+    with (
+        run_server(workspace, model=endless) as server,
+        server.client() as client,
+        client.stream("POST", f"{talk}/send", json={"text": "Hello"}) as answer,
+    ):
+        assert next(kind for _, kind, _ in read_events(answer) if kind == "delta")
+    assert "shutdown failed" not in caplog.text
+
+
 def test_a_writer_without_events_is_not_taken_for_gone(
     workspace: Workspace, story: ProjectHandle, talk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -194,7 +194,7 @@ def test_a_connection_that_is_held_open_without_an_answer_is_given_up_and_comes_
     codes = [one.code for one in refusals if isinstance(one, FabulaError)]
     assert codes == [Code.STORE_UNREACHABLE] * 3
     proxy.carries.set()
-    assert _text(through) == "Still here."
+    assert _patiently(through) == "Still here."
     _write(through, "Carried.")
     through.close()
     proxy.close()

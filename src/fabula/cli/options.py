@@ -6,8 +6,9 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+STORE_VARIABLE = "FABULA_STORE"
 STORE = Annotated[
-    str | None, Option("--store", envvar="FABULA_STORE", help="A data folder, or the address of a PostgreSQL server.")
+    str | None, Option("--store", envvar=STORE_VARIABLE, help="A data folder, or the address of a PostgreSQL server.")
 ]
 JSON = Annotated[bool, Option("--json", help="Everything as JSON.")]
 PROJECT = Annotated[str, Argument(help="A project of the store, by its title, number or id.")]

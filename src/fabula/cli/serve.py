@@ -2,33 +2,72 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_workspace
-from fabula.cli.options import STORE
+from fabula.cli.options import STORE, STORE_VARIABLE
 from fabula.cli.output import say, warn
+from fabula.store.connections import DATA_VARIABLE
 
 if TYPE_CHECKING:
     from fabula.server.address import ServerAddress
 
+HOST_VARIABLE, PORT_VARIABLE, WORKERS_VARIABLE = "FABULA_HOST", "FABULA_PORT", "FABULA_WORKERS"
+
 commands = CommandGroup()
+
+
+def _read_settings(path: Path | None) -> None:
+    """Take the settings of a file before the other options are read, which may be set in it."""
+    if path is not None:
+        from fabula.settings.file import read_settings_file
+
+        names = (HOST_VARIABLE, PORT_VARIABLE, WORKERS_VARIABLE, STORE_VARIABLE, DATA_VARIABLE)
+        for name, value in read_settings_file(path, names).items():
+            os.environ.setdefault(name, value)
+
+
+def _has_browser() -> bool:
+    """Whether a browser can open a window: one that runs in the terminal would hold up the server."""
+    return sys.platform in ("darwin", "win32") or any(os.environ.get(one) for one in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
 @commands.command()
 def serve(
     host: Annotated[
-        str, Option("--host", help="The address to listen at; by default only this machine.")
+        str,
+        Option("--host", envvar=HOST_VARIABLE, help="The address to listen at; by default only this machine."),
     ] = "127.0.0.1",
     port: Annotated[
-        int, Option("--port", help="The port to listen at; 0 for any that is free.", min=0, max=65535)
+        int,
+        Option("--port", envvar=PORT_VARIABLE, help="The port to listen at; 0 for any that is free.", min=0, max=65535),
     ] = 8600,
+    settings: Annotated[
+        Path | None,
+        Option(
+            "--settings",
+            callback=_read_settings,
+            is_eager=True,
+            help="A file with a setting of the server in each line, as in: FABULA_PORT=8600",
+        ),
+    ] = None,
+    samples: Annotated[bool, Option("--samples", help="Put the sample stories into a store that is empty.")] = False,
     no_open: Annotated[bool, Option("--no-open", help="Do not open the browser.")] = False,
     workers: Annotated[
-        int, Option("--workers", help="How many processes answer requests, beside each other.", min=1, max=64)
+        int,
+        Option(
+            "--workers",
+            envvar=WORKERS_VARIABLE,
+            help="How many processes answer requests, beside each other.",
+            min=1,
+            max=64,
+        ),
     ] = 1,
     no_worker: Annotated[bool, Option("--no-worker", help="Leave background work to: fabula jobs run --keep")] = False,
     store: STORE = None,
@@ -47,11 +86,14 @@ def serve(
         say("Open this link; it works once: {link}", link=address.link)
         say("Programs send this token: {token}", token=address.token)
         sys.stdout.flush()  # whoever started this process may read the link from a pipe
-        if not no_open:
+        if not no_open and _has_browser():
             import webbrowser
 
             webbrowser.open(address.link)
 
+    if samples:
+        with open_workspace(store, runs_jobs=False) as workspace:
+            workspace.add_samples()
     if workers > 1:
         from fabula.server.supervisor import serve_in_processes
 

@@ -11,7 +11,7 @@ with it but the name, so among the passages with a name those count that tell a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import repeat
 
@@ -44,19 +44,24 @@ def score_page_query(index: InvertedIndex, table: PassageTable, query: Query) ->
     return scores + _score_terms(index, table, *characters, 2 * MAX_WORDS) if len(characters[0]) else scores
 
 
+def weigh_name(table: PassageTable, passages: Integers) -> Numbers:
+    """What the passages with a name are worth, where the best passage by its words is worth 1."""
+    rarity = np.log1p(table.size / max(len(passages), 1)) / np.log1p(table.size)
+    worth = rarity**NAME_RARITY_POWER * (NAMED_WEIGHT + TELLING_WEIGHT * table.telling[passages])
+    return np.asarray(worth, np.float32)
+
+
 def add_name_scores(
-    table: PassageTable, scores: Numbers, holders: Sequence[Integers], allowed: NDArray[np.bool_] | None
+    scores: Numbers, names: Iterable[tuple[Integers, Numbers]], allowed: NDArray[np.bool_] | None
 ) -> Numbers:
     """Scores by words, and beside them the share of passages that name somebody of the page.
 
-    `holders` are the passages with each name. A passage with several names counts by the rarest of them.
+    `names` are the passages with each name and what they are worth. A passage with several names counts by the best.
     """
     best = float((scores if allowed is None else scores[allowed]).max(initial=0.0))
-    shares = np.zeros(table.size, np.float32)
-    for passages in holders:
-        rarity = np.log1p(table.size / len(passages)) / np.log1p(table.size)
-        share = rarity**NAME_RARITY_POWER * (NAMED_WEIGHT + TELLING_WEIGHT * table.telling[passages])
-        shares[passages] = np.maximum(shares[passages], share)
+    shares = np.zeros(len(scores), np.float32)
+    for passages, worth in names:
+        shares[passages] = np.maximum(shares[passages], worth)
     return scores + np.float32(best or 1.0) * shares
 
 

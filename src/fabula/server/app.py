@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -141,7 +142,10 @@ def make_app(
         request_max_body_size=MAX_BODY,
         debug=False,
         lifespan=[programs.run, metrics.watch],
-        on_shutdown=[table.streams.close, events.close],
+        on_shutdown=[
+            partial(table.streams.close, 0.0),
+            events.close,
+        ],  # what takes an argument is given the application
     )
     return SecurityMiddleware(
         app,

@@ -67,7 +67,14 @@ class ProcessServer(uvicorn.Server):
         self._events, self._streams = EventHub(workspace), StreamHub(workspace)
         accounts = Accounts(workspace.store, {token: OWNER_ACCESS})
         config = uvicorn.Config(
-            make_app(workspace, accounts, hosts=[host], handlers=handlers, events=self._events, streams=self._streams),
+            make_app(
+                workspace,
+                accounts,
+                hosts=[host],
+                handlers=handlers,
+                events=self._events,
+                streams=self._streams,
+            ),
             log_config=None,
             http=BoundedProtocol,
             ws="none",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fabula.store.postgres import BoundedConnection
 
 DATABASE_FILE = "fabula.db"
+DATA_VARIABLE = "FABULA_DATA"
 BUSY_SECONDS = 60
 IDLE_SECONDS = 120  # of a transaction in which nothing happens: its process is frozen or cut off, and holds locks
 CONNECT_SECONDS = 4
@@ -38,7 +39,7 @@ _PRAGMAS = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 
 def data_folder() -> Path:
     """The folder of the user's data: `FABULA_DATA`, or the platform's usual data folder."""
-    chosen = os.environ.get("FABULA_DATA")
+    chosen = os.environ.get(DATA_VARIABLE)
     return Path(chosen).expanduser() if chosen else user_data_path("fabula", appauthor=False)
 
 

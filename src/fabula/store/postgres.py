@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from psycopg import Connection, OperationalError
 from psycopg.errors import ConnectionTimeout
 
 ANSWER_SECONDS = 4.0  # without an answer, before the server is asked whether it is there
+SILENT_SECONDS = 1.0  # that a server which did not answer is not tried again, so that a request fails once
 
 Result = TypeVar("Result")
 
@@ -23,11 +24,19 @@ class BoundedConnection(Connection[Any]):
     """A connection whose statements end when the server is no longer there."""
 
     _arguments: tuple[str, dict[str, Any]] = ("", {})
+    _silent: ClassVar[dict[str, float]] = {}  # addresses that did not answer, and until when they are not tried
 
     @classmethod
     def connect(cls, conninfo: str = "", **options: Any) -> BoundedConnection:
         """Connect to a server."""
-        opened = super().connect(conninfo, **options)
+        address = repr((conninfo, sorted(options.items())))
+        if cls._silent.get(address, 0.0) > time.monotonic():
+            raise ConnectionTimeout("the server did not answer a moment ago")
+        try:
+            opened = super().connect(conninfo, **options)
+        except ConnectionTimeout:
+            cls._silent[address] = time.monotonic() + SILENT_SECONDS
+            raise
         opened._arguments = conninfo, options
         return opened
 
@@ -56,7 +65,7 @@ class BoundedConnection(Connection[Any]):
     def _is_server_there(self) -> bool:
         conninfo, options = self._arguments
         try:
-            Connection.connect(conninfo, **options).close()
+            self.connect(conninfo, **options).close()
         except ConnectionTimeout:
             return False
         except OperationalError:  # it is there and takes nobody, or it is gone, which this connection is told by TCP

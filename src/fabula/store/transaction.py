@@ -113,7 +113,7 @@ class ReadTransaction:
 
     def row(self, table: Table, **key: object) -> Row[Any] | None:
         """The row with that key; None where there is none."""
-        _check_texts(key)
+        check_texts(key)
         rows = self.query(select_by_key(table, tuple(key)), **key)
         return rows[0] if rows else None
 
@@ -238,7 +238,7 @@ class ReadTransaction:
         return self._owners[kind]
 
     def _key_clauses(self, table: Table, key: Mapping[str, object]) -> Sequence[ColumnElement[bool]]:
-        _check_texts(key)
+        check_texts(key)
         return check_clauses(table, [table.c[name] == value for name, value in key.items()])
 
 
@@ -358,7 +358,7 @@ class WriteTransaction(ReadTransaction):
 
     def change_row(self, table: Table, key: dict[str, Any], values: dict[str, Any]) -> bool:
         """Change a row by its key, without a check of versions; return whether there is one."""
-        _check_texts(key)
+        check_texts(key)
         self._check_values(table, values)
         if self.recorder is not None:
             self.recorder.before_update(self, table, self._key_clauses(table, key))
@@ -417,7 +417,7 @@ class WriteTransaction(ReadTransaction):
         if values.get(info.owner_column, owner) != owner:
             raise scope_violation(f"a row of {table.name} cannot be given to another {info.owner}")
         check_clauses(table, [value for value in values.values() if isinstance(value, ClauseElement)])
-        _check_texts(values)
+        check_texts(values)
         if not self.is_restoring:
             _check_lengths(table, values)
 
@@ -511,7 +511,7 @@ def _check_lengths(table: Table, values: Mapping[str, Any]) -> None:
             raise FabulaError(Code.TEXT_INVALID, sentence)
 
 
-def _check_texts(values: Mapping[str, Any]) -> None:
+def check_texts(values: Mapping[str, Any]) -> None:
     """Refuse text that a database cannot store."""
     for name, value in values.items():
         if not _is_storable(value):

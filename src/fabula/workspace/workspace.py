@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fabula.memory.model import WriterProfile
     from fabula.search.embeddings.choice import EmbeddingChoice
     from fabula.search.embeddings.semantic_search import SemanticSearch
+    from fabula.store.copies import StoreCopy
     from fabula.store.save.loading import LoadResult
     from fabula.workspace.activity import ActivitySums
     from fabula.workspace.change_feed import ChangeFollower
@@ -209,6 +210,15 @@ class Workspace:
 
         return self.project(copy_view(self.store, view, title=title), principal)
 
+    def add_samples(self) -> int:
+        """Put the sample stories into a store that has no projects; return how many were added."""
+        from fabula.workspace.read_only import sample_names
+
+        names = [] if self.store.project_ids() else sample_names()
+        for name in names:
+            self.copy_sample(name)
+        return len(names)
+
     def list_samples(self) -> list[SampleStory]:
         """List the sample stories that come with Fabula."""
         from fabula.workspace.read_only import list_samples
@@ -339,6 +349,24 @@ class Workspace:
         from fabula.workspace.project_contents import describe_contents
 
         return describe_contents(self.store, projects.find_project(self.store, name))
+
+    def list_backups(self) -> list[StoreCopy]:
+        """List the copies of the store with what they hold, the newest state first."""
+        from fabula.store.copies import list_copies
+
+        return list_copies(self.store.folder, self.store.file)
+
+    def make_backup(self) -> StoreCopy:
+        """Copy the whole store now; a PostgreSQL store is copied by its server."""
+        from fabula.store.backup import back_up
+        from fabula.store.copies import read_copy
+
+        if self.store.file is None:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("A PostgreSQL store is copied by its server. Save single projects here. Nothing was changed."),
+            )
+        return read_copy(back_up(self.store.file, reason="asked"))
 
     def settings(self, project: str | None = None, *, principal: Principal | None = None) -> SettingVerbs:
         """Return the settings of the person and, where one is named, of a project."""

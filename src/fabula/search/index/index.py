@@ -26,9 +26,10 @@ from fabula.search.index.inverted_index import (
 from fabula.search.index.passage_table import DocumentTraits, build_passage_table, read_traits
 from fabula.search.model import Passage, Query, SearchDocument, SearchHit
 from fabula.search.page_names import MAX_NAMES, find_name_passages, list_candidates
-from fabula.search.page_query import add_name_scores, score_page_query
+from fabula.search.page_query import add_name_scores, score_page_query, weigh_name
 from fabula.search.ranking import add_semantic_scores, choose_best, score_question
 
+_UNKNOWN: tuple[Integers, NDArray[np.float32]] = np.zeros(0, np.int32), np.zeros(0, np.float32)  # not looked up yet
 _MAX_CACHED_NAMES = 4096  # whose passages are known
 _MAX_UPDATED_SHARE = 0.5  # of all passages may be new; above that, building the inverted index is no slower
 
@@ -62,7 +63,7 @@ class SearchIndex:
         self.rendered_passages: dict[tuple[int, str], tuple[str, str]] = {}
         self.signatures: dict[int, NDArray[np.uint64]] = {}
         self.masks: dict[tuple[object, ...], NDArray[np.bool_]] = {}
-        self._name_passages: dict[str, Integers] = {}
+        self._names: dict[str, tuple[Integers, NDArray[np.float32]] | None] = {}
 
     def search(
         self,
@@ -81,8 +82,9 @@ class SearchIndex:
         score = score_page_query if query.is_page else score_question
         scores = score(self._inverted, self._table, query)
         if query.is_page:
-            holders = filter(len, map(self._find_name_passages, list_candidates(query)))
-            scores = add_name_scores(self._table, scores, list(islice(holders, MAX_NAMES)), allowed)
+            found = map(self._find_name_passages, list_candidates(query))
+            names = islice((each for each in found if each is not None), MAX_NAMES)
+            scores = add_name_scores(scores, names, allowed)
         if semantic_scores is not None:
             scores = add_semantic_scores(self._table, scores, semantic_scores)
         if allowed is not None:
@@ -107,15 +109,16 @@ class SearchIndex:
             if 0 <= other < len(slots) and abs(int(slots[other]) - int(slots[number])) == 1
         ]
 
-    def _find_name_passages(self, name: str) -> Integers:
-        """The passages with a name, cached."""
-        found = self._name_passages.get(name)
-        if found is None:
-            if len(self._name_passages) >= _MAX_CACHED_NAMES:
-                self._name_passages.clear()
-            found = find_name_passages(self._inverted, name, lambda number: self.passages[number].text)
-            self._name_passages[name] = found
-        return found
+    def _find_name_passages(self, name: str) -> tuple[Integers, NDArray[np.float32]] | None:
+        """The passages with a name and what they are worth, cached; None where it is no name here."""
+        known = self._names.get(name, _UNKNOWN)
+        if known is not _UNKNOWN:
+            return known
+        if len(self._names) >= _MAX_CACHED_NAMES:
+            self._names.clear()
+        found = find_name_passages(self._inverted, name, lambda number: self.passages[number].text)
+        weighed = self._names[name] = (found, weigh_name(self._table, found)) if len(found) else None
+        return weighed
 
     def _count(self, previous: SearchIndex | None, cached: Mapping[str, Postings]) -> dict[str, int]:
         """Set the postings and traits of every document.

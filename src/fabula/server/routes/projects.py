@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from fabula.access.model import Right
 from fabula.manuscript.projects import ProjectSummary
 from fabula.server.routes.route import Answer, Call, Route, make_list, make_record, mount
@@ -15,7 +17,14 @@ from fabula.workspace.schemas.changes import (
     describe_reversed,
 )
 from fabula.workspace.schemas.models import ChosenModelInfo, SampleInfo, describe_choice, describe_sample
-from fabula.workspace.schemas.projects import BookInfo, ProjectContents, ProjectInfo, describe_book
+from fabula.workspace.schemas.projects import (
+    BookInfo,
+    CopyInfo,
+    ProjectContents,
+    ProjectInfo,
+    describe_book,
+    describe_copy,
+)
 
 
 def _describe_created(project: ProjectHandle, call: Call) -> ProjectContents:
@@ -37,6 +46,7 @@ _SUMMARY = Answer(ProjectContents, _describe_summary)
 _DELETED = Answer(DeletedProjectInfo, describe_deleted)
 _CHANGE = Answer(ChangeInfo, describe_change)
 _REVERSED = Answer(ReversedChangeInfo, describe_reversed)
+_COPY = Answer(CopyInfo, lambda copy: replace(describe_copy(copy), path=copy.path.name))  # not where the machine has it
 _BOOKS = Answer(tuple[BookInfo, ...], lambda books: tuple(map(describe_book, books)))
 
 
@@ -44,6 +54,8 @@ ROUTES = mount(
     "workspace",
     "",
     (
+        Route("GET", "/backups", "list_backups", Right.STORE, make_list(_COPY, "path.name")),
+        Route("POST", "/backups", "make_backup", Right.STORE, _COPY, creates=True),
         Route(
             "GET", "/projects", "describe_projects", Right.SIGN_IN, make_list(Answer(ProjectInfo)), call=_select_visible
         ),

@@ -14,6 +14,7 @@ from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import join_names, message
 from fabula.store.save import make_slug
+from fabula.store.transaction import check_texts
 from fabula.workspace.chat.events import ChatEvents, MessageStored, PromptHandedOver, ReplyFailed, ReplyStored
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.project import ProjectHandle
@@ -39,6 +40,8 @@ def open_thread(workspace: Workspace, request: ChatRequest, principal: Principal
     """Find the project and the thread of a request; where no thread is named, one is started."""
     if not request.message.strip():
         raise FabulaError(Code.TEXT_INVALID, message("This message is empty. Nothing was changed."))
+    edits.check_length(request.message)
+    check_texts({"message": request.message})  # before a thread is started for it
     project = workspace.project(_find_project(workspace, request).id, principal)
     if not request.thread_id:
         started = project.chat.start(mode=request.mode, roles=request.role_config)

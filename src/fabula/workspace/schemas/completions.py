@@ -17,6 +17,7 @@ from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message
 from fabula.llm.model import FinishReason, Usage
+from fabula.workspace.schemas.schema import check_depth
 
 ClientRole = Literal["system", "developer", "user", "assistant", "tool", "function"]
 
@@ -119,6 +120,7 @@ def read_completion(data: bytes) -> CompletionRequest:
         messages = tuple(msgspec.json.decode(one, type=ClientMessage) for one in read.messages)
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
         raise refuse_completion(explain_decode_error(error, _Parameters)) from error
+    check_depth(data, body, what=message("request"))
     wanted = [name for name in _REFUSED if body.get(name) not in (None, False, [], ["text"])]
     if wanted:
         raise refuse_completion(message("Fabula cannot give {names}", names=join_names(wanted)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -12,6 +13,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import ENGLISH, Sentence, message, show
 
 T = TypeVar("T", bound=msgspec.Struct)
+MAX_DEPTH = 64  # of JSON that comes from outside
 
 
 class Schema(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fields=True):
@@ -36,9 +38,36 @@ def encode(value: object) -> bytes:
 def decode(data: bytes | str, kind: type[T], *, what: Sentence) -> T:
     """Decode JSON; an unknown field is refused with the nearest right one. `what` names it in the refusal."""
     try:
-        return msgspec.json.decode(data, type=kind)
+        found = msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
         raise refuse_data(error, kind, what=what) from error
+    check_depth(data, found, what=what)
+    return found
+
+
+def check_depth(data: bytes | str, found: object, *, what: Sentence) -> None:
+    """Refuse JSON that is nested so deeply that no function could follow it; `found` is what it was decoded to."""
+    opening = data.count(b"{") + data.count(b"[") if isinstance(data, bytes) else data.count("{") + data.count("[")
+    level: list[object] = [found] if opening > MAX_DEPTH else []
+    for _ in range(MAX_DEPTH):
+        level = [part for one in level for part in _list_parts(one)]
+        if not level:
+            return
+    raise FabulaError(
+        Code.REQUEST_INVALID,
+        message("The {what} is nested deeper than {depth} levels. Nothing was changed.", what=what, depth=MAX_DEPTH),
+    )
+
+
+def _list_parts(value: object) -> Iterable[object]:
+    """The parts of a value that have parts themselves."""
+    if isinstance(value, msgspec.Struct):
+        parts: Iterable[object] = (getattr(value, name) for name in value.__struct_fields__)
+    elif isinstance(value, Mapping):
+        parts = value.values()
+    else:
+        parts = cast("Iterable[object]", value)
+    return (one for one in parts if isinstance(one, msgspec.Struct | Mapping | list | tuple))
 
 
 def refuse_data(error: Exception, kind: Any, *, what: Sentence) -> FabulaError:

@@ -1,0 +1,129 @@
+"""The files in `deploy/`: what they name exists, and every setting of the server is in the example and in the docs."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import typer
+import yaml
+
+from fabula.cli.main import make_app
+from fabula.cli.options import STORE_VARIABLE
+from fabula.cli.serve import HOST_VARIABLE, PORT_VARIABLE, WORKERS_VARIABLE
+from fabula.core.errors import FabulaError
+from fabula.settings.file import read_settings_file
+from fabula.settings.registry import SETTINGS
+from fabula.store.connections import DATA_VARIABLE
+
+ROOT = Path(__file__).parent.parent
+DEPLOY = ROOT / "deploy"
+OWN = {HOST_VARIABLE, PORT_VARIABLE, STORE_VARIABLE, WORKERS_VARIABLE, DATA_VARIABLE}
+VARIABLES = OWN | {one.variable for one in SETTINGS.values() if "machine" in one.scopes}
+
+
+def check_command(words: list[str]) -> None:
+    """Refuse a command or an option that there is not."""
+    root = typer.main.get_command(make_app())
+    assert words[0] == "fabula"
+    command = root
+    rest = words[1:]
+    while rest and not rest[0].startswith("-"):
+        assert isinstance(command, typer.core.TyperGroup)
+        command = command.commands[rest.pop(0)]
+    known = {option for parameter in command.params for option in parameter.opts}
+    assert {word for word in rest if word.startswith("-")} <= known
+
+
+def read_dockerfile() -> list[tuple[str, str]]:
+    text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [(line.partition(" ")[0], line.partition(" ")[2]) for line in lines]
+
+
+def test_the_dockerfile_names_files_variables_and_commands_that_exist() -> None:
+    steps = read_dockerfile()
+    assert steps[0][0] == "FROM"
+    kinds = {"FROM", "RUN", "COPY", "USER", "ENV", "VOLUME", "EXPOSE", "HEALTHCHECK", "STOPSIGNAL", "CMD"}
+    assert {kind for kind, _ in steps} <= kinds
+    for kind, words in steps:
+        if kind == "COPY":
+            *sources, _ = words.split()
+            assert all((ROOT / source).exists() for source in sources)
+        if kind == "ENV":
+            assert {word.partition("=")[0] for word in words.split()} <= VARIABLES
+        if kind == "CMD":
+            check_command(json.loads(words))
+    assert ("USER", "fabula") in steps
+
+
+def test_the_compose_file_runs_two_replicas_and_the_jobs_on_postgresql_behind_nginx() -> None:
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    assert set(services) == {"postgres", "fabula-1", "fabula-2", "jobs", "nginx"}
+    for name in ("fabula-1", "fabula-2", "jobs"):
+        service = services[name]
+        check_command(list(service["command"]))
+        assert set(service["environment"]) <= VARIABLES
+        assert service["environment"]["FABULA_STORE"].startswith("postgresql://")
+        assert (DEPLOY / service["env_file"]).exists()
+        assert (DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]).exists()
+    for volume in services["nginx"]["volumes"]:
+        assert (DEPLOY / volume.partition(":")[0]).exists()
+
+
+def test_nginx_sends_a_project_to_one_replica_and_does_not_hold_streams_back() -> None:
+    text = re.sub(r"#.*", "", (DEPLOY / "nginx.conf").read_text())
+    assert text.count("{") == text.count("}")
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    replicas = set(re.findall(r"server ([\w-]+):8600", text))
+    assert replicas == {name for name in services if name.startswith("fabula-")}
+    assert "hash $project consistent;" in text
+    assert "proxy_buffering off;" in text
+    pattern = re.search(r"~(\^/api/projects/\S+) \$name;", text)
+    assert pattern is not None
+    found = re.match(pattern[1].replace("?<", "?P<"), "/api/projects/abc/assemble")
+    assert found is not None
+    assert found["name"] == "abc"
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
+def test_nginx_reads_its_file(tmp_path: Path) -> None:
+    text = (DEPLOY / "nginx.conf").read_text()
+    text = re.sub(r"fabula-\d:8600", "127.0.0.1:8600", text)
+    (tmp_path / "nginx.conf").write_text(f"pid {tmp_path}/nginx.pid;\n{text}")
+    done = subprocess.run(
+        ["nginx", "-t", "-c", str(tmp_path / "nginx.conf")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_unit_of_systemd_names_a_command_and_a_file_that_exist() -> None:
+    text = (DEPLOY / "fabula.service").read_text()
+    started = re.search(r"^ExecStart=/usr/bin/env (.+)$", text, re.MULTILINE)
+    assert started is not None
+    check_command(shlex.split(started[1]))
+    assert "KillMode=mixed" in text  # the supervisor ends the processes
+    assert "EnvironmentFile=-/etc/fabula.env" in text
+
+
+def test_every_setting_of_the_server_is_in_the_example_file_and_in_the_docs(tmp_path: Path) -> None:
+    text = (DEPLOY / "fabula.env").read_text()
+    listed = set(re.findall(r"^#?(FABULA_\w+)=", text, re.MULTILINE))
+    assert listed == VARIABLES
+    docs = (ROOT / "docs" / "settings.md").read_text() + (ROOT / "docs" / "operations.md").read_text()
+    assert [name for name in sorted(VARIABLES) if f"`{name}`" not in docs] == []
+    (tmp_path / "all.env").write_text(re.sub(r"^#(FABULA)", r"\1", text, flags=re.MULTILINE))
+    assert set(read_settings_file(tmp_path / "all.env", OWN)) == VARIABLES
+
+
+@pytest.mark.parametrize("line", ["FABULA_PROT=1", "FABULA_PORT", "export FABULA_PORT=1", "PATH=/tmp"])
+def test_a_line_that_is_no_setting_is_refused_with_the_nearest_name(tmp_path: Path, line: str) -> None:
+    (tmp_path / "bad.env").write_text(f"# a comment\n\n{line}\n")
+    with pytest.raises(FabulaError, match="Line 3") as refused:
+        read_settings_file(tmp_path / "bad.env", OWN)
+    assert "FABULA_PORT" in refused.value.sentence or line.startswith("PATH")
