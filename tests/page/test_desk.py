@@ -311,3 +311,40 @@ def test_on_a_narrow_page_chapters_and_assistant_come_as_sheets(open_page: OpenP
     page.get_by_role("button", name="Assistant").click()
     page.get_by_role("button", name=re.compile("^Write")).click()
     expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+
+
+def test_a_server_of_another_version_asks_to_load_the_page_again(
+    open_page: OpenPage, story: ProjectHandle, server: PageServer
+) -> None:
+    page = open_chapter(open_page, story)
+    server.stop()
+    type_at_end(page, " The line was cut.")
+    expect(page.locator("header .state")).to_have_text("Offline, kept here")
+    page.route("**/healthz", lambda route: route.fulfill(json={"status": "ok", "version": "99.0"}))
+    server.start()
+    expect(page.get_by_text("The server was updated.")).to_be_visible()
+    wait_saved(page)
+
+
+def paste(page: Page, line: str, times: int) -> None:
+    page.evaluate(
+        """([line, times]) => {
+            const data = new DataTransfer();
+            data.setData('text/plain', line.repeat(times));
+            const event = new ClipboardEvent('paste', { clipboardData: data, bubbles: true });
+            document.activeElement.dispatchEvent(event);
+        }""",
+        [line, times],
+    )
+
+
+def test_a_paste_of_five_megabytes_is_saved_or_kept_with_the_reason(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story)
+    before, line = story.chapters.read("ch-06").text, "The sea. " * 50 + "\n"
+    show_end(page)
+    paste(page, line, 11_000)
+    wait_text(story, "ch-06", before + line * 11_000)
+    paste(page, line, 200)  # more than a chapter may have
+    expect(page.get_by_text("is too long")).to_be_visible()
+    expect(page.locator("header .state")).to_have_text("Kept here")
+    assert story.chapters.read("ch-06").text == before + line * 11_000

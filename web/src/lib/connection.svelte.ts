@@ -6,7 +6,9 @@ const PROBE_PAUSE = 2000; // milliseconds
 
 class Connection {
   isOnline = $state(true);
-  version = $state("");
+  /** Whether the server is of another version than the page. */
+  isOutdated = $state(false);
+  private version = "";
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly waiting = new Set<() => void>();
 
@@ -30,7 +32,19 @@ class Connection {
     if (this.isOnline) return;
     clearTimeout(this.timer);
     this.isOnline = true;
+    void this.checkVersion();
     for (const callback of this.waiting) callback();
+  }
+
+  /** Look at the version of the server: the one that the page came with, and later the present one. */
+  async checkVersion(): Promise<void> {
+    try {
+      const { version } = (await (await fetch("/healthz", { cache: "no-store" })).json()) as { version: string };
+      this.version ||= version;
+      this.isOutdated = version !== this.version;
+    } catch {
+      // a server that is gone is noticed by whatever is asked of it next
+    }
   }
 
   private probe(): void {

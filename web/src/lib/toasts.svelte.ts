@@ -1,4 +1,5 @@
 /** Short notices at the foot of the page: what happened, and a way to take it back. */
+import { untrack } from "svelte";
 import { Problem } from "./api";
 import { t } from "./i18n/index.svelte";
 import { texts } from "./texts";
@@ -18,7 +19,8 @@ class Toasts {
 
   show(text: string, options: Partial<Omit<Toast, "id" | "text">> = {}): void {
     const toast: Toast = { id: ++this.last, text, kind: "plain", ...options };
-    this.list = [...this.list.filter((one) => one.text !== text), toast].slice(-4);
+    const others = untrack(() => this.list.filter((one) => one.text !== text)); // an effect may say something too
+    this.list = [...others, toast].slice(-4);
     if (toast.kind === "plain") setTimeout(() => this.close(toast.id), SHOWN_FOR);
   }
 

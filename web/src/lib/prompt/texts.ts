@@ -38,5 +38,4 @@ export const texts = defineTexts({
   details: { en: "Text", zh: "原文" },
   score: { en: "score {n}", zh: "得分 {n}" },
   copied: { en: "Copied.", zh: "已复制。" },
-  of: { en: "{n} in all", zh: "共 {n} 项" },
 });

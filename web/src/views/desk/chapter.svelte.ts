@@ -6,6 +6,7 @@ import { get, Offline, Problem, put } from "../../lib/api";
 import { connection } from "../../lib/connection.svelte";
 import { saving } from "../../lib/saving.svelte";
 import { story } from "../../lib/story.svelte";
+import { attempt } from "../../lib/toasts.svelte";
 import { deleteDraft, readDraft, writeDraft } from "./drafts";
 import { merge } from "./merge";
 
@@ -84,7 +85,7 @@ export class ChapterSession {
       this.firstChange ||= Date.now();
       clearTimeout(this.saveTimer);
       const latest = this.firstChange + SAVE_LATEST - Date.now();
-      this.saveTimer = setTimeout(() => void this.save(), Math.max(0, Math.min(SAVE_PAUSE, latest)));
+      this.saveTimer = setTimeout(() => void attempt(() => this.save()), Math.max(0, Math.min(SAVE_PAUSE, latest)));
     }
     clearTimeout(this.draftTimer);
     this.draftTimer = setTimeout(() => void this.keep(), DRAFT_PAUSE);

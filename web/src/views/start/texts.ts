@@ -2,10 +2,8 @@ import { defineTexts } from "../../lib/i18n/index.svelte";
 
 export const texts = defineTexts({
   welcome: { en: "What would you like to write?", zh: "想写什么？" },
-  begin: { en: "Begin", zh: "开始" },
   samples: { en: "Look around in a sample", zh: "先看看示例" },
   sampleText: { en: "A finished story with codex, rules and memory. It becomes a copy of your own.", zh: "一部完整的小说，带设定、规则和记忆。打开后就是您自己的副本。" },
-  chapters: { en: { one: "{n} chapter", other: "{n} chapters" }, zh: "{n} 章" },
   openSample: { en: "Open “{title}”", zh: "打开《{title}》" },
   file: { en: "Bring a manuscript", zh: "带来书稿" },
   fileText: { en: "Drop a file here: Markdown, text, DOCX, EPUB, or a save of Fabula.", zh: "把文件拖到这里：Markdown、纯文本、DOCX、EPUB，或 Fabula 存档。" },
@@ -21,7 +19,6 @@ export const texts = defineTexts({
   firstChapter: { en: "Chapter 1", zh: "第一章" },
   yourBooks: { en: "Your books", zh: "您的作品" },
   changed: { en: "changed {time}", zh: "修改于 {time}" },
-  series: { en: "series", zh: "系列" },
   characters: { en: "{n} characters", zh: "{n} 字符" },
   deleted: { en: "“{title}” was deleted.", zh: "《{title}》已删除。" },
   delete: { en: "Delete “{title}”", zh: "删除《{title}》" },
