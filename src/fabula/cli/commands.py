@@ -81,6 +81,7 @@ PLACEHOLDERS = (
     message("COPY"),
     message("DOCUMENT"),
     message("ENTRY"),
+    message("FACT"),
     message("FIELDS"),
     message("FILE"),
     message("FIRST"),
