@@ -110,7 +110,7 @@ $(PAGE): $(PAGE_SOURCES) $(SERVER_SOURCES) $(READY) $(PAGE_MODULES)
 	@touch $@
 
 $(PAGE_MODULES): web/package-lock.json
-	cd web && npm ci --silent
+	cd web && npm install --no-save --silent  # `npm ci` refuses a lock without the binaries of other systems
 	@touch $@
 
 # Debian's chromium, which tests of the page use. They are skipped where there is no browser, except in CI.

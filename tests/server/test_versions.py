@@ -185,3 +185,9 @@ def test_what_is_added_or_removed_meanwhile_neither_repeats_nor_skips_what_stays
 def test_any_text_is_a_cursor_or_a_coded_refusal(text: str) -> None:
     with suppress(FabulaError):
         assert cut_page([Item("a")], "id", text, 1)[1] is None
+
+
+def test_private_notes_of_an_entry_can_be_written(client: httpx2.Client, base: str) -> None:
+    changed = client.patch(f"{base}/codex/mara", json={"notes": "She did it."})
+    assert (changed.status_code, changed.json()["notes"]) == (200, "She did it.")
+    assert client.post(f"{base}/codex", json={"name": "Odile", "notes": "A liar."}).json()["notes"] == "A liar."

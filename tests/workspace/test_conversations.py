@@ -103,6 +103,7 @@ def test_a_branch_is_made_listed_and_chosen(party: ProjectHandle) -> None:
     assert read(party) == ["Who?", "Perhaps me."]
     siblings = party.conversations.list_siblings("Pier", "2")
     assert [one.content for one in siblings] == ["Not me.", "Perhaps me."]
+    assert party.conversations.list_branches("Pier") == siblings
     party.conversations.select("Pier", "2")
     assert read(party) == ["Who?", "Not me."]
 

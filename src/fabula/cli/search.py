@@ -90,7 +90,7 @@ def search(
                 by_meaning=by_meaning,
                 make_vectors=True,
                 now=current_timestamp(),
-                notes=warnings,
+                remarks=warnings,
                 progress=progress,
             )
         report = describe_search(view, wanted, found, warnings, current_language())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -61,6 +62,16 @@ def list_siblings(reading: ReadTransaction, message_id: str) -> list[Message]:
     in_conversation = messages.c.conversation_id == row.conversation_id
     rows = reading.rows(messages, in_conversation, same_parent, order=(messages.c.number,))
     return [read_struct(Message, one) for one in rows]
+
+
+def list_branches(reading: ReadTransaction, conversation_id: str) -> list[Message]:
+    """Return every message of a conversation that has alternatives, in the order in which they were added."""
+    in_conversation = messages.c.conversation_id == conversation_id
+    counts = Counter(row.parent_id for row in reading.rows(messages, in_conversation, only=("parent_id",)))
+    if all(count == 1 for count in counts.values()):
+        return []
+    rows = reading.rows(messages, in_conversation, order=(messages.c.number,))
+    return [read_struct(Message, row) for row in rows if counts[row.parent_id] > 1]
 
 
 def find_newest_leaf(reading: ReadTransaction, message_id: str) -> str:

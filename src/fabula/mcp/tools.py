@@ -204,7 +204,7 @@ class StoryTools:
         if has_limits(project.principal):
             until, character = self._find_known_chapter(until), find_own_character(project)
         found = project.search(
-            words, until=until or None, everything=everything, character=character, limit=limit, notes=notes
+            words, until=until or None, everything=everything, character=character, limit=limit, remarks=notes
         )
         return describe_search(project.view, words, found, notes, self._language)
 

@@ -214,6 +214,11 @@ class ConversationVerbs(ProjectVerbs):
         with self._read() as reading:
             return history.list_siblings(reading, find_message(reading, conversation, message_name))
 
+    def list_branches(self, conversation: str) -> list[Message]:
+        """List every message that has alternatives, whether it is on the path or not."""
+        with self._read() as reading:
+            return history.list_branches(reading, find_conversation(None, reading, conversation))
+
     def select(self, conversation: str, message_name: str) -> Message:
         """Make the branch of a message the active one, as far as it goes on; return its newest message."""
         with self._write(label_change(message("conversation"), self._find_title(conversation))) as tx:

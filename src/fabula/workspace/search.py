@@ -47,7 +47,7 @@ class SearchOptions(TypedDict, total=False):
     by_meaning: bool | None
     make_vectors: bool
     now: str
-    notes: list[str] | None
+    remarks: list[str] | None
     progress: Callable[[int, int], None] | None
 
 
@@ -64,7 +64,7 @@ def search_project(
     by_meaning: bool | None = None,
     make_vectors: bool = False,
     now: str = "",
-    notes: list[str] | None = None,
+    remarks: list[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[FoundPassage]:
     """Find the passages that match best, up to the end of the chapter `until` (by default the last one).
@@ -72,9 +72,9 @@ def search_project(
     With `character`, an id, only what that character knows is found. With `by_meaning`, passages are also compared by
     their embeddings, by default as the settings say; missing embeddings are computed first with `make_vectors`, and in
     the background without. `now` is the current date, to resolve expressions like "last summer". `rebuild` builds the
-    index from scratch. Warnings are appended to `notes`.
+    index from scratch. Warnings are appended to `remarks`.
     """
-    warnings, language = notes if notes is not None else [], view.project.language
+    warnings, language = remarks if remarks is not None else [], view.project.language
     status = EmbeddingStatus()
     if by_meaning is not False:
         status = embedding.resolve(view, AUTO if by_meaning else OFF)

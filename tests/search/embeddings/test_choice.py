@@ -118,5 +118,5 @@ def test_weights_that_are_missing_cost_a_warning_and_nothing_else(library: Proje
     assert result.prompt == expected
     assert [warning.partition(":")[0] for warning in result.warnings] == [Code.EMBEDDING_UNAVAILABLE.value]
     notes: list[str] = []
-    assert [found.document_id for found in project.search("astrolabe", notes=notes)] == ["ch-1"]
+    assert [found.document_id for found in project.search("astrolabe", remarks=notes)] == ["ch-1"]
     assert [note.partition(":")[0] for note in notes] == [Code.EMBEDDING_UNAVAILABLE.value]

@@ -141,6 +141,6 @@ def test_projects_nobody_asked_for_lately_are_let_go(meaning: SemanticSearch) ->
 
 def test_looking_something_up_by_meaning_says_when_it_cannot_and_goes_by_words() -> None:
     fabula, notes = open_view(story(chapter(1, SEXTANT)).view, meaning=SemanticSearch(Broken())), list[str]()
-    (found,) = fabula.search("astrolabe", make_vectors=True, notes=notes)
+    (found,) = fabula.search("astrolabe", make_vectors=True, remarks=notes)
     assert found.passage.text == SEXTANT
     assert [note.partition(":")[0] for note in notes] == [Code.EMBEDDING_UNAVAILABLE.value]

@@ -50,10 +50,10 @@ def _explain(call: Call) -> Explanation:
 
 
 def _search(call: Call) -> SearchReport:
-    notes: list[str] = []
+    remarks: list[str] = []
     words: str = call.arguments["words"]
-    found: list[FoundPassage] = call.handle.search(**call.arguments, notes=notes)
-    return describe_search(call.handle.view, words, found, notes, call.language)
+    found: list[FoundPassage] = call.handle.search(**call.arguments, remarks=remarks)
+    return describe_search(call.handle.view, words, found, remarks, call.language)
 
 
 def assemble(call: Call) -> Any:

@@ -188,6 +188,13 @@ ROUTES = (
             Route("PUT", "/{conversation}/messages/{message}/pin", "pin", Right.EDIT, MESSAGE, {"words": "lamp"}),
             Route(
                 "GET",
+                "/{conversation}/branches",
+                "list_branches",
+                Right.READ,
+                make_list(MESSAGE),
+            ),
+            Route(
+                "GET",
                 "/{conversation}/messages/{message}/siblings",
                 "list_siblings",
                 Right.READ,

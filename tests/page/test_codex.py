@@ -1,0 +1,81 @@
+"""The codex in a real browser: find, make, change in two windows, delete and take back, accept a proposal, import."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from fabula.workspace.project import ProjectHandle
+from tests.page.conftest import OpenPage
+from tests.page.test_axe import find_problems
+
+
+def test_an_entry_is_made_changed_deleted_and_taken_back(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_page(f"#/{story.id}/codex")
+    page.get_by_role("button", name="New entry").first.click()
+    page.get_by_label("Name", exact=True).fill("Odile <b>Marsh</b>")
+    page.get_by_label("Other names").fill("Odile, 奥黛尔")
+    page.get_by_label("Details").fill("eyes: grey")
+    page.get_by_label("Private notes").fill("She lies.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="Odile <b>Marsh</b>")).to_be_visible()
+    expect(page.get_by_text("The book does not name it yet.")).to_be_visible()
+    made = story.codex.find("Odile")
+    assert (made.aliases, made.details, made.notes) == (("Odile", "奥黛尔"), {"eyes": "grey"}, "She lies.")
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("heading", name="Odile <b>Marsh</b>")).to_be_visible()
+    assert story.codex.find("Odile").notes == "She lies."
+
+
+def test_what_somebody_else_changed_is_not_overwritten_unseen(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_page(f"#/{story.id}/codex/mara")
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Description").fill("Mine.")
+    story.codex.edit("mara", description="Theirs.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Somebody else changed this meanwhile")).to_be_visible()
+    assert story.codex.find("mara").description == "Theirs."
+    page.get_by_role("button", name="Save mine").click()
+    expect(page.get_by_role("heading", name="Mara Venn")).to_be_visible()
+    assert story.codex.find("mara").description == "Mine."
+
+
+def test_a_proposal_is_accepted_with_its_evidence(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_page(f"#/{story.id}/codex/proposals")
+    proposal = page.get_by_role("region", name="Jory", exact=True)
+    expect(proposal.get_by_text("arriving mostly sideways")).to_be_visible()
+    proposal.get_by_role("button", name="Accept").click()
+    expect(proposal).to_have_count(0)
+    assert story.codex.find("Jory").type == "character"
+
+
+def test_a_dropped_card_and_a_dropped_book_come_in_with_a_report(
+    open_page: OpenPage, story: ProjectHandle, tmp_path: Path
+) -> None:
+    card, book = tmp_path / "nell.json", tmp_path / "coast.json"
+    card.write_text(json.dumps({"name": "Nell", "description": "Rows.", "first_mes": "Well?", "personality": "dry"}))
+    entries = {"0": {"uid": 0, "key": ["Gull Rock"], "comment": "Gull Rock", "content": "A rock.", "order": 1}}
+    book.write_text(json.dumps({"entries": entries}))
+    page = open_page(f"#/{story.id}/codex")
+    page.get_by_role("button", name="Import").first.click()
+    page.locator('input[type="file"]').set_input_files(card)
+    expect(page.get_by_text("Nell can take part in conversations now.")).to_be_visible()
+    expect(page.get_by_text(re.compile("personality"))).to_be_visible()
+    page.get_by_role("dialog").get_by_role("button", name="Close").last.click()
+    page.get_by_role("button", name="Import").first.click()
+    page.locator('input[type="file"]').set_input_files(book)
+    page.get_by_role("button", name="Make codex entries of it").click()
+    expect(page.get_by_text("1 entry was made.")).to_be_visible()
+    assert story.codex.find("Gull Rock").description == "A rock."
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_serious_is_wrong_with_the_codex(open_page: OpenPage, story: ProjectHandle, theme: str) -> None:
+    page = open_page(f"#/{story.id}/codex/mara", theme=theme)
+    expect(page.locator("svg circle").first).to_be_visible()
+    assert find_problems(page) == []

@@ -1,0 +1,123 @@
+"""Conversations in a real browser: several speakers, mentions, branches, hidden roles, the five tabs of the history."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from fabula.workspace.project import ProjectHandle
+from tests.page.conftest import OpenPage
+from tests.page.test_axe import find_problems
+
+
+def say(page: Page, text: str) -> None:
+    page.get_by_label(re.compile("Say something")).fill(text)
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
+
+
+def test_two_speakers_answer_and_a_reply_is_given_again(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_page(f"#/{story.id}/talk")
+    page.get_by_role("button", name="New conversation").first.click()
+    page.get_by_role("checkbox", name=re.compile("Mara Venn")).check()
+    page.get_by_role("checkbox", name=re.compile("Hope Tarn")).check()
+    page.get_by_role("button", name="Start").click()
+    log = page.get_by_role("log")
+    expect(log).to_be_visible()
+    say(page, "Who lit the lamp?")
+    expect(log.locator("section")).to_have_count(3)
+    box = page.get_by_label(re.compile("Say something"))
+    box.press_sequentially("And you, @Ma")
+    page.get_by_role("listbox", name="Present").get_by_text("Mara Venn").click()
+    expect(box).to_have_value("And you, @Mara Venn ")
+    box.press("Enter")
+    expect(log.locator("section")).to_have_count(5)
+    page.get_by_role("button", name="Again").click()
+    expect(log.get_by_text("2 of 2")).to_be_visible()
+    log.get_by_role("button", name="Previous alternative").click()
+    expect(log.get_by_text("1 of 2")).to_be_visible()
+    page.get_by_role("tab", name="Knows").click()
+    page.get_by_label("Whose knowledge").select_option(label="Mara Venn")
+    expect(page.locator("aside.right article").first).to_be_visible()
+
+
+def test_roles_of_a_werewolf_round_stay_hidden_until_they_are_asked_for(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    people = ["Mara Venn", "Hope Tarn", "Will Tarn", "Grace Odell"]
+    story.chat.start(participants=people, mode="werewolf", title="Night")
+    page = open_page(f"#/{story.id}/talk/Night")
+    say(page, "Night falls.")
+    page.get_by_role("tab", name="State").click()
+    expect(page.get_by_label("Who answers")).to_have_value("werewolf")
+    expect(page.locator("aside.right table").filter(has_text="werewolf")).to_have_count(0)
+    page.get_by_role("button", name="Show hidden roles").click()
+    expect(page.locator("aside.right table").filter(has_text="werewolf")).to_be_visible()
+
+
+@pytest.fixture
+def talk(story: ProjectHandle) -> str:
+    """A player and a character who talked alone, and a conversation with one more."""
+    story.participants.add("Ann", namespace="player", key="ann")
+    for name in ("Mara", "Bo"):
+        story.participants.add(name, namespace="pawn", key=name.lower())
+    story.conversations.start(["Ann", "Mara"], title="Pier")
+    for number in range(4):
+        story.conversations.record("Pier", f"Line {number}.", speaker="Ann" if number % 2 else "Mara")
+    story.conversations.start(["Ann", "Mara", "Bo"], title="Quay")
+    return "player:ann,pawn:mara"
+
+
+def test_the_five_tabs_of_the_history(open_page: OpenPage, story: ProjectHandle, talk: str) -> None:
+    page = open_page(f"#/{story.id}/history")
+    page.get_by_label("Participants").fill("Ann")
+    page.get_by_label("Add a participant").select_option("pawn:mara")
+    page.get_by_role("button", name="Load").click()
+    lines = page.get_by_role("listitem").filter(has_text="Line")
+    expect(lines).to_have_count(4)
+    lines.nth(0).get_by_role("button", name="Edit").click()
+    page.get_by_label("Text").fill("Line nought.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Line nought.")).to_be_visible()
+    lines.filter(has_text="Line 3.").get_by_role("button", name="Delete").click()
+    expect(lines).to_have_count(3)
+    page.get_by_role("button", name="Undo").click()
+    expect(lines).to_have_count(4)
+    page.get_by_label("Find words in this conversation").fill("nought")
+    page.get_by_role("button", name="Find", exact=True).click()
+    expect(page.get_by_text("1 message found")).to_be_visible()
+
+    page.get_by_role("tab", name="Recap").click()
+    expect(page.get_by_role("button", name="Tell it anew")).to_be_visible()
+
+    page.get_by_role("tab", name="Fixed prompts").click()
+    page.get_by_label("Add for Mara").fill("Never sells the barometer.")
+    page.get_by_role("button", name="Add", exact=True).last.click()
+    expect(page.get_by_text("Never sells the barometer.")).to_be_visible()
+
+    page.get_by_role("tab", name="Related conversations").click()
+    with page.context.expect_page() as opened:
+        page.get_by_role("link", name="Quay").click()
+    expect(opened.value.get_by_text("Nothing was said yet.")).to_be_visible()
+    opened.value.get_by_role("tab", name="Biography").click()
+    expect(opened.value.get_by_text("A biography belongs to one player and one character")).to_be_visible()
+
+    page.get_by_role("tab", name="Biography").click()
+    page.get_by_label("Add for Mara").fill("Grew up in the tower.")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_text("Grew up in the tower.")).to_be_visible()
+    assert [one.text for one in story.participant_texts.list_texts("biography", "Mara")] == ["Grew up in the tower."]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_serious_is_wrong_with_conversations(
+    open_page: OpenPage, story: ProjectHandle, talk: str, theme: str
+) -> None:
+    page = open_page(f"#/{story.id}/history?with={talk}", theme=theme)
+    expect(page.get_by_text("Line 1.")).to_be_visible()
+    assert find_problems(page) == []
+    page = open_page(f"#/{story.id}/talk/Pier", theme=theme, width=390)
+    expect(page.get_by_role("log").locator("section").first).to_be_visible()
+    assert find_problems(page) == []

@@ -1,0 +1,27 @@
+import { defineTexts } from "../../lib/i18n/index.svelte";
+
+export const texts = defineTexts({
+  settings: { en: "Settings", zh: "设置" },
+  intro: { en: "A change takes effect at once.", zh: "修改立即生效。" },
+  page: { en: "This page", zh: "本页" },
+  theme: { en: "Theme", zh: "外观" },
+  system: { en: "as the system says", zh: "跟随系统" },
+  light: { en: "light", zh: "浅色" },
+  dark: { en: "dark", zh: "深色" },
+  language: { en: "Language of the page", zh: "界面语言" },
+  english: { en: "English", zh: "英文" },
+  chinese: { en: "Chinese", zh: "中文" },
+  search: { en: "Find a setting", zh: "查找设置" },
+  changedOnly: { en: "Only what was changed", zh: "只看改过的" },
+  yes: { en: "yes", zh: "是" },
+  no: { en: "no", zh: "否" },
+  usual: { en: "usual: {value}", zh: "默认：{value}" },
+  reset: { en: "Back to usual", zh: "恢复默认" },
+  resetDone: { en: "{name} is as usual again.", zh: "{name} 已恢复默认。" },
+  saved: { en: "{name} is saved.", zh: "{name} 已保存。" },
+  scope: { en: "Applies to", zh: "适用于" },
+  project: { en: "this book", zh: "这部作品" },
+  person: { en: "all your books", zh: "您的所有作品" },
+  machine: { en: "this machine", zh: "这台机器" },
+  nothing: { en: "No setting is like that.", zh: "没有这样的设置。" },
+});

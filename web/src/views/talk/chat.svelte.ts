@@ -1,0 +1,171 @@
+/** One conversation that is talked in: its messages, its branches, and the replies that are being written. */
+import { get, getAll, post, put, type Schemas } from "../../lib/api";
+import { EventStream } from "../../lib/events";
+import { story } from "../../lib/story.svelte";
+
+export type Message = Schemas["MessageInfo"];
+export type Participant = Schemas["ParticipantInfo"];
+type ChatEvent =
+  | Schemas["StoredMessageEvent"]
+  | Schemas["AnnouncementEvent"]
+  | Schemas["StartEvent"]
+  | Schemas["DeltaEvent"]
+  | Schemas["RetryEvent"]
+  | Schemas["ReplyEvent"]
+  | Schemas["FailureEvent"]
+  | Schemas["PromptEvent"]
+  | Schemas["EndEvent"];
+
+/** A reply that is being written, or that could not be. */
+export interface Writing {
+  id: string;
+  name: string;
+  text: string;
+  problem: string;
+  prompt: string;
+}
+
+const PAGE = 60;
+
+/** Return the alternatives of each message, by its id. */
+export function groupAlternatives(branches: readonly Message[]): Map<string, Message[]> {
+  const byParent = new Map<string, Message[]>();
+  for (const one of branches) byParent.set(one.parentId ?? "", [...(byParent.get(one.parentId ?? "") ?? []), one]);
+  return new Map([...byParent.values()].flatMap((group) => group.map((one) => [one.id, group] as const)));
+}
+
+/** Return what is being typed behind an @ at the cursor, or nothing. */
+export function findMention(text: string, cursor: number): { start: number; word: string } | null {
+  const found = /(^|[\s，。、（(“"])@([^\s@，。、]*)$/u.exec(text.slice(0, cursor));
+  return found ? { start: found.index + found[1]!.length, word: found[2]! } : null;
+}
+
+export class Chat {
+  id = $state("");
+  info = $state.raw<Schemas["ChatStateInfo"] | null>(null);
+  messages = $state.raw<Message[]>([]);
+  before = $state.raw<string | null>(null);
+  branches = $state.raw<Message[]>([]);
+  writing = $state<Writing[]>([]);
+  isBusy = $state(false);
+  private stream: EventStream | undefined;
+  readonly alternatives = $derived(groupAlternatives(this.branches));
+
+  private get path() {
+    return { project: story.id, conversation: this.id };
+  }
+
+  async load(id: string): Promise<void> {
+    this.id = id;
+    this.writing = [];
+    this.messages = this.branches = [];
+    await this.refresh();
+  }
+
+  async refresh(): Promise<void> {
+    const { id, path } = this;
+    const [info, page, branches] = await Promise.all([
+      get("/projects/{project}/chats/{conversation}", { path }),
+      get("/projects/{project}/conversations/{conversation}/messages", { path, query: { limit: Math.max(PAGE, this.messages.length) } }),
+      getAll("/projects/{project}/conversations/{conversation}/branches", { path }),
+    ]);
+    if (id !== this.id) return; // another one was opened meanwhile
+    this.info = info;
+    this.messages = [...page.messages];
+    this.before = page.before;
+    this.branches = branches;
+  }
+
+  async loadEarlier(): Promise<void> {
+    const page = await get("/projects/{project}/conversations/{conversation}/messages", { path: this.path, query: { limit: PAGE, before: this.before! } });
+    this.messages = [...page.messages, ...this.messages];
+    this.before = page.before;
+  }
+
+  send(text: string, audience: string[] | null, documentId: string | null): Promise<void> {
+    return this.follow("send", { text, audience, documentId });
+  }
+
+  ask(participants: string[], documentId: string | null): Promise<void> {
+    return this.follow("ask", { participants, documentId });
+  }
+
+  again(message: Message): Promise<void> {
+    this.messages = this.messages.filter((one) => one.id !== message.id);
+    return this.follow("regenerate", { messageName: message.id });
+  }
+
+  more(message: Message): Promise<void> {
+    return this.follow("continue", { messageName: message.id });
+  }
+
+  paste(participant: string, text: string): Promise<void> {
+    return this.follow("paste", { participant, text });
+  }
+
+  async select(message: Message): Promise<void> {
+    await post("/projects/{project}/conversations/{conversation}/messages/{message}/select", { path: { ...this.path, message: message.id } });
+    await this.refresh();
+  }
+
+  async goBack(message: Message): Promise<void> {
+    await post("/projects/{project}/conversations/{conversation}/messages/{message}/go-back", { path: { ...this.path, message: message.id } });
+    await this.refresh();
+  }
+
+  async takeBack(): Promise<void> {
+    await post("/projects/{project}/chats/{conversation}/take-back", { path: this.path });
+    await this.refresh();
+  }
+
+  async setMode(mode: string, roles: Record<string, string> | null): Promise<void> {
+    this.info = await put("/projects/{project}/chats/{conversation}/mode", { path: this.path, body: { mode, roles } });
+  }
+
+  async stop(): Promise<void> {
+    await this.stream?.stop();
+  }
+
+  private async follow(verb: string, body: object): Promise<void> {
+    if (this.isBusy) return;
+    this.isBusy = true;
+    this.writing = [];
+    const stream = new EventStream(`/projects/{project}/chats/{conversation}/${verb}`, this.path, body);
+    this.stream = stream;
+    try {
+      for await (const event of stream.read()) this.apply(event.data as ChatEvent);
+    } finally {
+      this.isBusy = false;
+      this.stream = undefined;
+      this.writing = this.writing.filter((one) => one.problem || one.prompt);
+      await this.refresh();
+    }
+  }
+
+  /** Take an event of a turn; several speakers may write at once. */
+  apply(event: ChatEvent): void {
+    const of = (id: string) => this.writing.find((one) => one.id === id);
+    if (event.event === "message" || event.event === "announcement") this.add(event.message);
+    else if (event.event === "start") this.writing = [...this.writing.filter((one) => one.id !== event.participantId), { id: event.participantId, name: event.name, text: "", problem: "", prompt: "" }];
+    else if (event.event === "delta") {
+      const one = of(event.participantId);
+      if (one) one.text += event.text;
+    } else if (event.event === "retry") {
+      const one = of(event.participantId);
+      if (one) one.text = "";
+    } else if (event.event === "reply") {
+      this.writing = this.writing.filter((one) => one.id !== event.participantId);
+      this.add(event.message);
+    } else if (event.event === "failure") {
+      const one = of(event.participantId);
+      if (one) Object.assign(one, { problem: event.error.message, text: event.text });
+    } else if (event.event === "prompt") {
+      const rest = this.writing.filter((one) => one.id !== event.participantId);
+      this.writing = [...rest, { id: event.participantId, name: event.name, text: "", problem: "", prompt: event.prompt }];
+    } else if (event.event === "end" && this.info) this.info = { ...this.info, mode: event.mode, state: event.modeState };
+  }
+
+  private add(message: Message): void {
+    this.messages = [...this.messages.filter((one) => one.id !== message.id), message];
+  }
+}
