@@ -115,7 +115,7 @@ $(PAGE_MODULES): web/package-lock.json
 
 # Debian's chromium, which tests of the page use. They are skipped where there is no browser, except in CI.
 $(BROWSER): $(READY)
-	-command -v chromium >/dev/null || apt-get install -qq -y chromium fonts-noto-cjk >/dev/null
+	-command -v chromium >/dev/null || (apt-get update -qq && apt-get install -qq -y chromium fonts-noto-cjk) >/dev/null
 	touch $@
 
 # Debian's wrk and its library, unpacked without installing them, unless wrk is installed.

@@ -51,7 +51,7 @@ PATH_EXAMPLES = {  # of the parameters of paths, by name
     "series": "The Coast",
     "skill": "shorten",
     "stream": "a1b2c3",
-    "where": "1",
+    "where": "ch-01",
 }
 _PROBLEM = "#/components/responses/Problem"
 _REF = "#/components/schemas/{name}"
