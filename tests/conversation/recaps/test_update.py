@@ -16,6 +16,7 @@ from fabula.conversation.participants import Participant
 from fabula.conversation.recaps import editing
 from fabula.conversation.recaps import update as recaps
 from fabula.conversation.recaps.model import RecapInput, RecapRules
+from fabula.conversation.recaps.schedule import RecapSchedule
 from fabula.conversation.recaps.update import refresh_recaps
 from fabula.conversation.tables import conversations, messages
 from fabula.conversation.tables import recaps as recap_rows
@@ -274,6 +275,25 @@ def test_what_is_said_meanwhile_does_not_stand_in_the_way(store: Store) -> None:
     assert done.superseded == []
     assert [one.rounds for one in done.entries] == [(1, 2), (3, 4), (1, 2, 3, 4)]
     assert get_recap_due(store) == 6
+
+
+def test_texts_are_stored_though_a_message_comes_whenever_the_rounds_were_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_conversation(store)
+    add_rounds(store, *name_rounds(1, 4))
+    names, load = iter(range(5, 100)), recaps._Refresh.load_schedule
+
+    def load_and_talk(own: recaps._Refresh) -> RecapSchedule:
+        schedule = load(own)
+        add_rounds(store, str(next(names)))
+        return schedule
+
+    monkeypatch.setattr(recaps._Refresh, "load_schedule", load_and_talk)
+    done = refresh(store)
+    assert done.superseded == []
+    assert [one.rounds for one in done.entries][:3] == [(1, 2), (3, 4), (5, 6)]
+    assert (1, 2, 3, 4) in [one.rounds for one in done.entries]
 
 
 def test_a_conversation_that_is_gone_meanwhile_is_left_alone(store: Store) -> None:

@@ -33,13 +33,14 @@ from fabula.conversation.recaps.schedule import (
     load_version,
     plan_tasks,
 )
+from fabula.conversation.snapshot import load_added_messages
 from fabula.conversation.tables import conversations, recaps, summaries
 from fabula.core.errors import FabulaError
 from fabula.core.ids import current_timestamp, new_id
 from fabula.core.view import Language
 from fabula.store.rows import make_row, read_struct
 from fabula.store.store import Store
-from fabula.store.transaction import WriteTransaction
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 MAX_CALLS = 10  # calls of the model in one refresh
 _MAX_ATTEMPTS = 5  # to store a text while the conversation changes
@@ -153,7 +154,7 @@ class _Refresh(Struct, frozen=True):
         """Store a text if the plan still contains its task; return None if not."""
         for _ in range(_MAX_ATTEMPTS):
             with self.store.write(project=self.project_id) as tx:
-                if load_version(tx, self.conversation_id) == schedule.version:
+                if self._is_current(tx, schedule):
                     return self._store_text(tx, schedule, task, text)
             try:
                 schedule = self.load_schedule()
@@ -162,6 +163,17 @@ class _Refresh(Struct, frozen=True):
             if not schedule.is_waiting(task) and task not in self.plan(schedule):
                 return None
         return None
+
+    def _is_current(self, reading: ReadTransaction, schedule: RecapSchedule) -> bool:
+        """Return whether the conversation has only grown since the schedule was loaded, so that its tasks still stand.
+
+        People go on talking while a text is written: in a long conversation one message comes before all are read.
+        """
+        version, state = load_version(reading, self.conversation_id), schedule.history.state
+        if version is None or version[1:] != schedule.version[1:]:
+            return False
+        new = version[0]
+        return new == state or load_added_messages(reading, self.conversation_id, state, new) is not None
 
     def finish(self, schedule: RecapSchedule) -> None:
         """Store when the next recap is due; after a rebuild, remove the texts of other branches."""
