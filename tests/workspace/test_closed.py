@@ -17,15 +17,17 @@ from fabula.workspace.schemas.chat import ChatRequest
 from fabula.workspace.verbs import LazyVerbs
 from fabula.workspace.workspace import Workspace
 
-NEED_NO_STORE = ("close", "open", "with_view", "add_mode")
+NEED_NO_STORE = ("close", "open", "with_view", "add_mode", "list_samples")
 REFUSED_FOR_MORE = {  # verbs that look at their arguments first, with the code of what is wrong there
     "ChapterVerbs.move": Code.REQUEST_INVALID,
     "ChatFileVerbs.import_files": Code.FILE_NOT_FOUND,
+    "FactVerbs.use": Code.REQUEST_INVALID,
     "LorebookVerbs.import_file": Code.FILE_NOT_FOUND,
     "LorebookVerbs.name_limits": Code.REQUEST_INVALID,
     "ParticipantVerbs.import_card": Code.FILE_NOT_FOUND,
     "PresetVerbs.write": Code.PRESET_INVALID,
     "SettingVerbs.get": Code.SETTING_INVALID,
+    "Workspace.copy_sample": Code.PROJECT_NOT_FOUND,
 }
 SUBJECTS = [name for name, value in vars(ProjectHandle).items() if isinstance(value, LazyVerbs)]
 
@@ -70,7 +72,7 @@ def make_argument(annotation: str) -> Any:
         return {}
     if annotation.startswith("Callable"):
         return print
-    if annotation == "bytes":
+    if annotation.startswith("bytes"):
         return b'{"projectId": "p", "documentId": "d", "skillId": "continue"}'
     if annotation.startswith("Path"):
         return Path("nothing.md")
