@@ -6,8 +6,8 @@ size, and an empty one, are measured in the same run; both pass the same checks 
 time from sending a request to having its answer where 500 are sent at once on open connections. The calmest of several
 rounds counts, because what else runs on the machine can only make a round slower.
 
-With `--soak MINUTES` the server answers at half of its rate for so long, while documents are edited, a conversation
-goes on with a model on the loopback, and background jobs run.
+With `--soak MINUTES` the server answers at half of its rate for so long, while documents are edited and background
+jobs run. No chat goes on meanwhile.
 
     python -m benchmarks.load [--json] [--data DIR] [--soak MINUTES]
 """
