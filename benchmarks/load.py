@@ -264,7 +264,7 @@ def _measure_answer(handle: Any) -> int:
 def soak(
     server: LoadServer, requests: Path, documents: Sequence[tuple[str, int]], rate: float, seconds: float
 ) -> dict[str, float]:
-    """Answer at a rate while documents are edited, a conversation goes on and jobs run."""
+    """Answer at a rate while documents are edited and jobs run."""
     stop, failures = threading.Event(), []
     memory: list[float] = []
 
