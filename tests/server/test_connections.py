@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
 
 import msgspec
 import pytest
 
+from fabula.llm.model import ModelCall, StreamEvent, TextChunk
 from fabula.server import connections
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
@@ -23,6 +24,15 @@ HEAD = f"Host: localhost\r\nAuthorization: Bearer {OWNER_TOKEN}\r\nContent-Type:
 def short_times(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HEADER_SECONDS", "INTERVAL_SECONDS", "REST_SECONDS"):
         monkeypatch.setattr(connections, name, 0.4)
+
+
+class EndlessProvider(ScriptedProvider):
+    """Says short words one by one, and never comes to its end, nor to the bound of an answer."""
+
+    async def stream(self, call: ModelCall) -> AsyncGenerator[StreamEvent, None]:
+        while True:
+            await asyncio.sleep(0.002)
+            yield TextChunk("a ")
 
 
 def connect(server: RunningServer) -> socket.socket:
@@ -156,7 +166,7 @@ def test_a_client_that_stops_reading_a_stream_is_let_go(
     monkeypatch.setattr("fabula.server.streams.LINGER_SECONDS", 0.1)
     story.participants.add("Bo", persona="A pilot.")
     talk = story.chat.start(["Bo"]).record.id
-    endless = ScriptedProvider(lambda *_: "word " * 1_000_000)
+    endless = EndlessProvider()
     made = connections.BoundedProtocol.connection_made
 
     def make_small(self: connections.BoundedProtocol, transport: asyncio.Transport) -> None:
