@@ -83,10 +83,13 @@ class ContinuityKey(Struct, frozen=True, kw_only=True):
 AssemblyRecord = tuple[ContinuityKey, str, Continuity]  # where, by which skill, and what it hands on
 
 
-def load(reading: RowReader, key: ContinuityKey, *ancestors: ContinuityKey) -> Continuity | None:
+def load(
+    reading: RowReader, key: ContinuityKey, *ancestors: ContinuityKey, newest_relative: Continuity | None = None
+) -> Continuity | None:
     """Load the continuity of a document or branch; None where there is none that can be read.
 
-    A document that has none continues from the last one of its family, a branch from the nearest of its `ancestors`.
+    A document that has none continues from the last one of its family, which is `newest_relative` where that is not
+    stored yet; a branch continues from the nearest of its `ancestors`.
     """
     wanted = [one.row_key for one in (key, *ancestors)]
     query = reading.query(_BY_KEYS, keys=wanted) if ancestors else reading.query(_BY_KEY, key=wanted[0])
@@ -95,10 +98,10 @@ def load(reading: RowReader, key: ContinuityKey, *ancestors: ContinuityKey) -> C
         value = _decode(*rows[row_key]) if row_key in rows else None
         if value is not None:
             return value
-    if not key.branch:
+    if not key.branch and newest_relative is None:
         for row in reading.query(_NEWEST_RELATIVE, key=wanted[0], family=key.family, format=FORMAT):
             return _decode(*row)
-    return None
+    return newest_relative
 
 
 def load_shared(reading: ReadTransaction, *keys: ContinuityKey, knowers: frozenset[str]) -> Continuity | None:

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 from sqlalchemy import ColumnElement, Dialect, Insert, Select, Table, Update, bindparam, delete, insert, select, update
 from sqlalchemy.sql import visitors
-from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ClauseElement, ColumnClause, TextClause, UnaryExpression
 from sqlalchemy.sql.selectable import SelectBase
 
@@ -62,7 +61,8 @@ class RowQuery:
     ) -> None:
         self.table = table
         self._query = select_rows(table, where, order, limit, only).where(_match_owner(table))
-        self._compiled: dict[str, SQLCompiler] = {}
+        # by dialect: the text, the order of its parameters where they have no names, and those that are always the same
+        self._compiled: dict[str, tuple[str, Sequence[str] | None, dict[str, Any]]] = {}
 
     def prepare(self, owner_id: str, values: dict[str, Any]) -> tuple[Select[Any], dict[str, Any]]:
         """Return the query and its parameters for one owner."""
@@ -70,13 +70,14 @@ class RowQuery:
 
     def compile(self, dialect: Dialect, owner_id: str, values: dict[str, Any]) -> tuple[str, Any]:
         """Return the query and its parameters for one owner, as the driver of an engine takes them."""
-        compiled = self._compiled.get(dialect.name)
-        if compiled is None:
-            compiled = self._compiled[dialect.name] = self._query.compile(dialect=dialect)
-        parameters = compiled.construct_params({**_check_plain(self.table, values), _OWNER: owner_id})
-        if compiled.positiontup is None:
-            return compiled.string, parameters
-        return compiled.string, [parameters[name] for name in compiled.positiontup]
+        known = self._compiled.get(dialect.name)
+        if known is None:
+            compiled = self._query.compile(dialect=dialect)
+            constants = {name: one.effective_value for name, one in compiled.binds.items() if not one.required}
+            known = self._compiled[dialect.name] = compiled.string, compiled.positiontup, constants
+        sql, order, constants = known
+        parameters = {**constants, **_check_plain(self.table, values), _OWNER: owner_id}
+        return sql, parameters if order is None else [parameters[name] for name in order]
 
 
 class RowReader(Protocol):
