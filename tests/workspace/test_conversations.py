@@ -20,7 +20,7 @@ from fabula.jobs.queue import list_jobs
 from fabula.manuscript import projects
 from fabula.store.store import Store
 from fabula.workspace.project import ProjectHandle
-from fabula.workspace.views import ProjectViews
+from fabula.workspace.views import CachedView, ProjectViews
 from fabula.workspace.workspace import Workspace
 
 MATCHES: tuple[ParticipantMatch, ...] = get_args(ParticipantMatch)
@@ -209,6 +209,28 @@ def test_recording_a_message_takes_seven_statements_and_a_reply_four_more(party:
     with party.store.read(project="party") as reading:
         assert [job.kind for job in list_jobs(reading)] == ["recap"]
     assert (counts[0], counts[-1]) == ((7, 11), (7, 11)), "with the rules for recaps, or the job that waits"
+
+
+def test_a_speakers_request_after_a_new_message_reads_what_changed_once(
+    party: ProjectHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+    plain = ProjectViews._build
+
+    def build(views: ProjectViews, key: tuple[str, str], cached: CachedView | None, conversation: str) -> CachedView:
+        built.append(conversation)
+        return plain(views, key, cached, conversation)
+
+    monkeypatch.setattr(ProjectViews, "_build", build)
+    ident = party.conversations.list_all()[0].record.id
+    for number in range(3):
+        said = party.conversations.record(ident, f"Well, {number}.", speaker="Ann").content
+        built.clear()
+        request = party.request(
+            conversation_id=ident, speaker_id="persona:Mara", skill_id="chat", additional_input=said
+        )
+        party.report_answer(party.assemble(request).assembly_id)
+        assert built == [ident]
 
 
 def test_a_subscriber_that_raises_harms_nothing(party: ProjectHandle) -> None:
