@@ -493,8 +493,9 @@ def _load_part(
             changes.items("conversation"),
         )
     messages = conversations.messages.get(conversation, ())
-    size = sum(MESSAGE_BYTES + int(TEXT_FACTOR * getsizeof(one.content)) for one in messages)
-    return ConversationPart(versions, project, conversations, recaps, MESSAGE_BYTES + size)
+    text_size = sum(map(getsizeof, [one.content for one in messages]))
+    size = MESSAGE_BYTES * (len(messages) + 1) + int(TEXT_FACTOR * text_size)
+    return ConversationPart(versions, project, conversations, recaps, size)
 
 
 def _load_view(
