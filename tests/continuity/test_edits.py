@@ -380,7 +380,7 @@ def test_a_speaker_passes_over_a_selection_that_followed_from_a_whisper_to_other
 def test_the_format_changes_with_the_fields() -> None:
     """When this fails, raise `FORMAT`: rows of the old fields must not be taken for rows of the new ones."""
     assert (edits.FORMAT, Continuity.__struct_fields__) == (
-        4,
+        5,
         (
             "prefix_hash",
             "document",
@@ -401,5 +401,6 @@ def test_the_format_changes_with_the_fields() -> None:
             "rules_left_out",
             "source_state",
             "known_to",
+            "held_known_to",
         ),
     )

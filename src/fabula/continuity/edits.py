@@ -29,7 +29,7 @@ from fabula.store.transaction import WriteTransaction
 
 log = logging.getLogger("fabula.continuity")
 
-FORMAT = 4  # of the encoded value; raise it whenever the fields of `Continuity` change
+FORMAT = 5  # of the encoded value; raise it whenever the fields of `Continuity` change
 MAX_CONTINUITIES = 200  # rows of one project
 MAX_PREFIXES = 400
 MAX_ASSEMBLIES = 100
@@ -90,10 +90,13 @@ class ContinuityKey(Struct, frozen=True, kw_only=True):
 AssemblyRecord = tuple[ContinuityKey, str, Continuity]  # where, by which skill, and what it hands on
 
 
-def load(reading: RowReader, key: ContinuityKey, *ancestors: ContinuityKey) -> Continuity | None:
+def load(
+    reading: RowReader, key: ContinuityKey, *ancestors: ContinuityKey, newest_relative: Continuity | None = None
+) -> Continuity | None:
     """Load the continuity of a document or branch; None where there is none that can be read.
 
-    A document that has none continues from the last one of its family, a branch from the nearest of its `ancestors`.
+    A document that has none continues from the last one of its family, which is `newest_relative` where that is not
+    stored yet; a branch continues from the nearest of its `ancestors`.
     """
     wanted = [one.row_key for one in (key, *ancestors)]
     known = {row[0] for row in reading.query(_KNOWN_KEYS, keys=wanted)} if ancestors else {*wanted}
@@ -101,10 +104,10 @@ def load(reading: RowReader, key: ContinuityKey, *ancestors: ContinuityKey) -> C
         value = _load_value(reading, row_key) if row_key in known else None
         if value is not None:
             return value
-    if not key.branch:
+    if not key.branch and newest_relative is None:
         for row in reading.query(_NEWEST_RELATIVE, key=wanted[0], family=key.family, format=FORMAT):
             return _decode(*row)
-    return None
+    return newest_relative
 
 
 def _load_value(reading: RowReader, row_key: str) -> Continuity | None:

@@ -195,15 +195,13 @@ class ProjectViews:
                 found = cached.composed[conversation] if conversation else cached.view
         return found
 
-    def find_current(self, project_id: str, *, user: str = LOCAL_USER) -> tuple[tuple[int, ...], View] | None:
-        """Return the cached view of a project with its versions; None where it would have to be built."""
+    def find_current(self, project_id: str, *, user: str = LOCAL_USER) -> View | None:
+        """Return the cached view of a project; None where it would have to be built."""
         cached = self._find((project_id, user), "")
         if cached is None:
             return None
         others = cached.series.project_ids if cached.series is not None else ()
-        versions = self.store.versions(project=project_id, user=user, others=others)
-        found = cached.find(versions, "")
-        return None if found is None else (versions, found)
+        return cached.find(self.store.versions(project=project_id, user=user, others=others), "")
 
     @property
     def size(self) -> int:

@@ -525,19 +525,34 @@ class Workspace:
 
         return sum_activity(self.store)
 
-    def find_warm_versions(self, project_id: str, *, user: str = LOCAL_USER) -> tuple[int, ...] | None:
-        """Return the versions of a project whose prompts wait for nothing; None for any other.
+    def find_warm_project(self, project_id: str, principal: Principal) -> ProjectHandle | None:
+        """Open a project as it stands now, where its prompts wait for nothing; None for any other.
 
-        Its view and its search index are in memory, and it neither searches by meaning nor asks a database server.
+        Its view is in memory, and its search index where prompts have passages. It neither searches by meaning nor asks
+        a database server, nor sources that may wait.
         """
+        from fabula.context.options import AssemblyOptions
         from fabula.search.corpus import Corpus
+        from fabula.workspace.project import ProjectHandle
 
-        found = self.views.find_current(project_id, user=user) if self.store.file is not None else None
-        if found is None:
+        may_wait = self.store.file is None or bool(self._more_sources)
+        view = None if may_wait else self.views.find_current(project_id, user=principal.user)
+        if view is None or self._embedding.resolve(view).search is not None:
             return None
-        corpus = found[1].snapshot(Corpus)
-        is_indexed = corpus is None or corpus.built is not None
-        return found[0] if is_indexed and self._embedding.resolve(found[1]).search is None else None
+        corpus, options = view.snapshot(Corpus), view.snapshot(AssemblyOptions)
+        if corpus is not None and corpus.built is None and (options is None or options.passages):
+            return None
+        return ProjectHandle(
+            lambda conversation: (
+                self.views.view(project_id, user=principal.user, conversation=conversation) if conversation else view
+            ),
+            self.engine,
+            embedding=self._embedding,
+            continuity=self._continuity,
+            principal=principal,
+            store=self.store,
+            project_id=project_id,
+        )
 
     def require_before_change(self, check: Callable[[], None]) -> AbstractContextManager[None]:
         """Run a check under the lock of the first change inside the block; what it raises ends the change."""
