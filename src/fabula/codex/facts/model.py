@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.codex.entry import Entry
-from fabula.codex.facts.find import FactSentence, find_fact_sentences
+from fabula.codex.facts.find import FactKind, FactNames, FactSentence, find_fact_sentences
 from fabula.codex.model import Codex
 from fabula.core.fragment import Fragment, Visibility
 from fabula.core.story import Position
@@ -28,6 +28,7 @@ from fabula.text.terms import count_shared_terms
 log = logging.getLogger("fabula.codex")
 
 MAX_FACTS = 24  # of one entry, the most telling ones
+MIN_FACTS = 6  # of one entry that may enter prompts, where it has so many: after what lasts the best events
 PER_ENTRY = 3  # facts of one entry in a prompt, unless a setting says otherwise
 MAX_PARAGRAPH = 20_000  # characters; a longer paragraph is no prose, and has no facts
 IMMEDIATE_CHARACTERS = 60_000  # that are read while a request waits
@@ -58,7 +59,9 @@ class Fact(Struct, frozen=True, kw_only=True):
     until: Position | None = None  # where a later sentence says something else
     known_to: frozenset[str] | None = None
     score: float = 0.0  # how much it tells
-    is_lasting: bool = True  # whether its words show that what it says lasts
+    is_lasting: bool = True  # whether it may enter prompts: its words show that it lasts, or it is one of a few events
+    is_event: bool = False  # whether it tells what became of the entry
+    role: str = ""  # the word that says who somebody is, if the sentence tells no more of them
 
     @property
     def source(self) -> str:
@@ -212,7 +215,10 @@ class _FactReader:
         matcher = facts.codex.name_matcher
         if matcher is not self.matcher:
             self.matcher, self.documents = matcher, {}
-        names = {entry.id: (entry.name, *entry.aliases) for entry in facts.codex.entries}
+        names = FactNames(
+            {entry.id: frozenset(map(str.casefold, (entry.name, *entry.aliases))) for entry in facts.codex.entries},
+            frozenset(entry.id for entry in facts.codex.entries if entry.type == "location"),
+        )
         documents: dict[str, _ReadDocument] = {}
         for text in facts.texts:
             old = self.documents.get(text.id)
@@ -229,9 +235,7 @@ class _FactReader:
         return known[2]
 
 
-def _read_document(
-    text: FactText, matcher: NameMatcher, names: Mapping[str, Sequence[str]], old: _ReadDocument | None
-) -> _ReadDocument:
+def _read_document(text: FactText, matcher: NameMatcher, names: FactNames, old: _ReadDocument | None) -> _ReadDocument:
     known_paragraphs = old.paragraphs if old is not None else {}
     paragraphs: dict[str, tuple[FactSentence, ...]] = {}
     found: dict[str, list[Fact]] = {}
@@ -260,17 +264,25 @@ def _make_fact(sentence: FactSentence, paragraph: str, text: FactText, offset: i
         since=Position(text.id, offset + sentence.end),
         known_to=text.known_to,
         score=sentence.score,
-        is_lasting=sentence.is_lasting,
+        is_lasting=sentence.kind is FactKind.LASTING,
+        is_event=sentence.kind is FactKind.EVENT,
+        role=sentence.role,
     )
 
 
 def _choose_facts(facts: Sequence[Fact], dismissed: frozenset[str]) -> tuple[Fact, ...]:
     """The most telling facts of an entry, each sentence once; the later of two about one thing ends the earlier."""
     by_id: dict[str, Fact] = {}
+    roles: set[str] = set()
     for fact in facts:
-        if fact.id not in dismissed:
+        if fact.id not in dismissed and fact.role not in roles:
             by_id.setdefault(fact.id, fact)
-    best = sorted(by_id.values(), key=lambda fact: (not fact.is_lasting, -fact.score))[:MAX_FACTS]
+            roles.update(filter(None, [fact.role]))
+    best = sorted(by_id.values(), key=lambda fact: (not fact.is_lasting, not fact.is_event, -fact.score))[:MAX_FACTS]
+    best = [
+        replace(fact, is_lasting=fact.is_lasting or (fact.is_event and number < MIN_FACTS))
+        for number, fact in enumerate(best)
+    ]
     places = {fact.id: number for number, fact in enumerate(by_id.values())}
     chosen: list[Fact] = []
     for fact in best:
