@@ -17,6 +17,7 @@ export interface View {
 export const views: View[] = [
   { name: "write", label: { en: "Write", zh: "写作" }, load: () => import("./desk/Desk.svelte") },
   { name: "codex", label: { en: "Codex", zh: "设定集" }, load: () => import("./codex/Codex.svelte") },
+  { name: "timeline", label: { en: "Timeline", zh: "时间线" }, load: () => import("./timeline/Timeline.svelte") },
   { name: "talk", label: { en: "Talk", zh: "对话" }, load: () => import("./talk/Talk.svelte") },
   { name: "constraints", label: { en: "Constraints", zh: "约束" }, load: () => import("./constraints/Constraints.svelte") },
   { name: "history", label: { en: "History manager", zh: "历史管理" }, load: () => import("./history/History.svelte"), isMinor: true },

@@ -29,21 +29,37 @@ export class ChapterSession {
   base = "";
   conflict = $state.raw<Conflict | null>(null);
   isLoaded = $state(false);
-  private text = "";
+  private known = "";
+  /** Whether the editor's text was changed since it was read. */
+  private isStale = false;
   private firstChange = 0;
   private saveTimer: ReturnType<typeof setTimeout> | undefined;
   private draftTimer: ReturnType<typeof setTimeout> | undefined;
   private running: Promise<void> | undefined;
 
-  /** `show` puts a text into the editor that came from elsewhere. */
-  constructor(private readonly show: (text: string) => void) {}
+  /** `show` puts a text into the editor that came from elsewhere; `read` returns what stands there. */
+  constructor(
+    private readonly show: (text: string) => void,
+    private readonly read: () => string,
+  ) {}
+
+  /** The text of the editor: put together when it is needed, which is not at every key. */
+  private get text(): string {
+    if (this.isStale) this.text = this.read();
+    return this.known;
+  }
+
+  private set text(text: string) {
+    this.known = text;
+    this.isStale = false;
+  }
 
   private get key(): string {
     return `${story.id}/${this.id}`;
   }
 
   get isChanged(): boolean {
-    return this.text !== this.base;
+    return this.isStale || this.known !== this.base;
   }
 
   /** Load a chapter and return its text; a draft that the server never got goes on from there. */
@@ -69,7 +85,8 @@ export class ChapterSession {
         this.conflict = { base: draft.base, mine: draft.text, theirs: found.text, revision: found.revision };
         saving.state = "conflict";
       } else {
-        this.change(merged);
+        this.text = merged;
+        this.schedule();
       }
     } else if (draft) {
       void deleteDraft(draft.key);
@@ -77,12 +94,16 @@ export class ChapterSession {
     return this.text;
   }
 
-  /** Note a change of the editor. */
-  change(text: string): void {
-    this.text = text;
-    if (this.conflict) {
-      this.conflict = { ...this.conflict, mine: text };
-    } else {
+  /** Note that the editor's text was changed. */
+  change(): void {
+    this.isStale = true;
+    if (this.conflict) this.conflict = { ...this.conflict, mine: this.text };
+    this.schedule();
+  }
+
+  /** Save and keep the text after a pause. */
+  private schedule(): void {
+    if (!this.conflict) {
       saving.state = connection.isOnline ? "unsaved" : "kept";
       this.firstChange ||= Date.now();
       clearTimeout(this.saveTimer);
@@ -96,15 +117,21 @@ export class ChapterSession {
   /** Keep what is not saved in the browser. */
   keep(): Promise<unknown> {
     clearTimeout(this.draftTimer);
-    if (!this.isLoaded || !this.isChanged) return Promise.resolve();
+    if (!this.isLoaded) return Promise.resolve();
+    if (this.text === this.base) return this.conflict ? Promise.resolve() : deleteDraft(this.key);
     return writeDraft({ key: this.key, text: this.text, revision: this.revision, base: this.base, at: Date.now() });
   }
 
   /** Save now, after what is being saved. */
   async save(): Promise<void> {
     clearTimeout(this.saveTimer);
+    const { id } = this;
     while (this.running) await this.running;
-    if (!this.isLoaded || !this.isChanged || this.conflict) return;
+    if (!this.isLoaded || this.conflict || this.id !== id) return;
+    if (this.text === this.base) {
+      saving.state = "saved"; // what was typed was taken back
+      return;
+    }
     this.running = this.send();
     try {
       await this.running;
@@ -124,7 +151,7 @@ export class ChapterSession {
       this.revision = saved.revision;
       this.base = text;
       story.replaceChapter({ ...saved, words: countWords(text) });
-      if (this.isChanged) this.change(this.text);
+      if (this.isChanged) this.schedule();
       else {
         saving.state = "saved";
         clearTimeout(this.draftTimer);
@@ -158,7 +185,7 @@ export class ChapterSession {
     this.revision = revision;
     this.text = text;
     this.show(text);
-    if (this.isChanged) this.change(text);
+    if (this.isChanged) this.schedule();
     else {
       saving.state = "saved";
       void deleteDraft(this.key);
@@ -189,8 +216,9 @@ export class ChapterSession {
 
   /** Save, or at least keep, before the chapter is left. */
   async leave(): Promise<void> {
-    await this.keep();
+    const kept = this.keep(); // both begin at once: the editor may be gone afterwards
     await this.save().catch(() => undefined);
+    await kept;
     clearTimeout(this.saveTimer);
     clearTimeout(this.draftTimer);
   }
