@@ -22,6 +22,7 @@ export const views: View[] = [
   { name: "constraints", label: { en: "Constraints", zh: "约束" }, load: () => import("./constraints/Constraints.svelte") },
   { name: "memory", label: { en: "Memory", zh: "记忆" }, load: () => import("./memory/Memory.svelte") },
   { name: "presets", label: { en: "Presets", zh: "预设" }, load: () => import("./presets/Presets.svelte"), isMinor: true },
+  { name: "lorebooks", label: { en: "Lorebooks", zh: "世界书" }, load: () => import("./lorebooks/Lorebooks.svelte"), isMinor: true },
   { name: "history", label: { en: "History manager", zh: "历史管理" }, load: () => import("./history/History.svelte"), isMinor: true },
   { name: "settings", label: { en: "Settings", zh: "设置" }, load: () => import("./settings/Settings.svelte"), isMinor: true },
 ];
