@@ -18,7 +18,6 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.messages import Sentence, message
 
-
 _KIND = "attachment:"  # how the source of an attachment begins
 NO_ROOM_FOR_ATTACHMENT = message("there is no room for it; use a larger window")
 
