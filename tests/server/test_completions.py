@@ -196,6 +196,17 @@ def test_a_failure_before_any_text_has_its_status_and_openais_form(server: Runni
         assert refused.value.code == "LLM_REFUSED"
 
 
+def test_tools_for_a_provider_that_takes_none_are_the_clients_mistake(
+    server: RunningServer, model: ModelServer
+) -> None:
+    body = {"model": "fabula/Harbour", "messages": [say("Roll.")], "tools": TOOLS}
+    with server.client() as client:
+        refused = client.post("/v1/chat/completions", json=body, headers={"Fabula-Provider": "demo"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "CONTEXT_REQUEST_INVALID")
+    assert refused.json()["error"]["type"] == "invalid_request_error"
+    assert not model.exchanges
+
+
 def test_a_failure_in_the_middle_of_a_stream_says_so(server: RunningServer, model: ModelServer) -> None:
     async def script(exchange: Exchange) -> None:
         await start_answer(exchange, "openai", "The cap")
