@@ -16,6 +16,7 @@ from fabula.server.address import open_socket
 from fabula.server.app import make_app
 from fabula.server.connections import BoundedProtocol
 from fabula.server.serving import ProcessServer
+from fabula.workspace.chat import ChatModel
 from fabula.workspace.workspace import Workspace
 from tests.workspace.chat.scripted import ScriptedProvider
 
@@ -37,7 +38,7 @@ class RunningServer:
 
 @contextmanager
 def run_server(
-    workspace: Workspace, people: Mapping[str, Access] | None = None, *, model: ScriptedProvider | None = None
+    workspace: Workspace, people: Mapping[str, Access] | None = None, *, model: ChatModel = None
 ) -> Iterator[RunningServer]:
     """Serve a workspace until the block ends; `people` are callers by token, and `model` answers."""
     accounts = Accounts(workspace.store, {OWNER_TOKEN: OWNER_ACCESS, **(people or {})})
