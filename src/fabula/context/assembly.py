@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from fabula.context.attachments import AttachmentResult, fit_attachments
 from fabula.context.budget import Budget, BudgetProfile, Limits, compute_budget
 from fabula.context.candidates import Candidates, apply_limits, fragment_names, limit_injected, sort_candidates
-from fabula.context.continuity import Continuity, name_place
+from fabula.context.continuity import Continuity, find_held_knowers, name_place
 from fabula.context.fit import Selection, fit
 from fabula.context.gate import Gate
 from fabula.context.gather import (
@@ -56,6 +56,7 @@ from fabula.context.vantage import at_stored_position, resolve_vantage
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.messages import Sentence, join_names, message
+from fabula.core.relevance import PREVIOUSLY_INCLUDED
 from fabula.core.story import Vantage
 from fabula.core.view import View
 from fabula.text.macros import MacroExpander
@@ -448,6 +449,14 @@ class Assembly(Struct, kw_only=True):
             rules_left_out=selection.rules_left_out,
             source_state=state,
             known_to=self._find_knowers(selection.history, order.main, order.late),
+            held_known_to=find_held_knowers(
+                self.before,
+                [
+                    piece.fragment.source
+                    for piece in (*order.main, *order.late)
+                    if piece.fragment.score == PREVIOUSLY_INCLUDED and piece.fragment.placement is None
+                ],
+            ),
         )
 
     def _find_knowers(self, *groups: Iterable[MeasuredFragment]) -> tuple[str, ...] | None:

@@ -90,9 +90,14 @@ def list_jobs(
     ]
 
 
-def count_jobs(reading: ReadTransaction) -> dict[JobState, int]:
-    """The number of a project's jobs in each state."""
-    return {state: reading.count(jobs, jobs.c.state == state.value) for state in JobState}
+def count_jobs(reading: ReadTransaction, *, ended_since: str = "") -> dict[JobState, int]:
+    """The number of a project's jobs in each state; of those that ended, only since a time if one is given."""
+    counts = {}
+    for state in JobState:
+        waits = state in (JobState.QUEUED, JobState.RUNNING)
+        since = () if waits or not ended_since else (jobs.c.ended >= ended_since,)
+        counts[state] = reading.count(jobs, jobs.c.state == state.value, *since)
+    return counts
 
 
 def get_job(reading: ReadTransaction, key: str) -> JobSummary:

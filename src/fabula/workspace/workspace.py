@@ -466,7 +466,7 @@ class Workspace:
     def run_jobs(
         self, *, threads: PositiveInt = 2, until: Event | None = None, progress: Progress | None = None
     ) -> Counter[JobState]:
-        """Run what is due in all projects, or go on until an event; return how many jobs are in each state."""
+        """Run what is due in all projects, or go on until an event; return how many jobs ended how, or wait."""
         from collections import Counter
 
         from fabula.jobs import queue
@@ -474,6 +474,8 @@ class Workspace:
         from fabula.workspace.handlers.job_kinds import job_kinds
 
         worker = Worker(self.store, job_kinds(self.views), threads=threads)
+        with self.store.read() as reading:
+            started_at = reading.current_time()
         if until is None:
             due = sum(len(one.jobs) for one in self.list_jobs(states=("queued",)))
             worker.drain(progress=None if progress is None else lambda done: progress(done, max(done, due)))
@@ -483,7 +485,7 @@ class Workspace:
         counts: Counter[JobState] = Counter()
         for project_id in self.store.project_ids():
             with self.store.read(project=project_id) as reading:
-                counts.update(queue.count_jobs(reading))
+                counts.update(queue.count_jobs(reading, ended_since=started_at))
         return counts
 
     def run_short_jobs(self, *, seconds: float, progress: Progress | None = None) -> int:
