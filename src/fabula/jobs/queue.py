@@ -65,6 +65,12 @@ def enqueue(
     tx.insert(jobs, {"key": key, **request, "queued": now, "due": due, "latest": latest})
 
 
+def is_waiting(reading: ReadTransaction, key: str) -> bool:
+    """Whether a job with this key waits to be run."""
+    rows = reading.query(_MERGE_COLUMNS, key=key)
+    return bool(rows) and rows[0].state == JobState.QUEUED.value
+
+
 def is_valid_key(key: str) -> bool:
     """Whether this can be the key of a job."""
     return _KEY.fullmatch(key) is not None and is_encodable(key)

@@ -40,7 +40,7 @@ class StatementReader:
         self._reader, self._project_id = reader, project_id
 
     def query(self, prepared: RowQuery, **values: object) -> list[tuple[Any, ...]]:
-        """The rows that a prepared query finds; it has no lists among its values."""
+        """The rows that a prepared query finds."""
         return self._reader.fetch(prepared, self._project_id, values)
 
 

@@ -31,6 +31,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import message
 from fabula.core.story import Vantage
+from fabula.store.queries import RowReader
 from fabula.store.store import Store
 
 log = logging.getLogger("fabula.workspace")
@@ -180,23 +181,10 @@ class StoredContinuity:
         elif found is None:
             if any(one.keys.place in keys.ancestors for one in answered):
                 self.flush()  # the store knows which of them is nearest
-            with self._store.read(project=project_id) as reading:
-                found = edits.load(reading, keys.place, *keys.ancestors) or Continuity()
+            found = edits.load(rows, place, *keys.ancestors) or Continuity()
         if keys.knowers:
-            found = share_selection(found, self._load_shared(project_id, keys, answered), keys.knowers)
+            found = share_selection(found, _load_shared(rows, keys, answered), keys.knowers)
         return replace(found, prefix_hash=prefix_hash)
-
-    def _load_shared(self, project_id: str, keys: ContinuityKeys, answered: Sequence[_Assembly]) -> Continuity:
-        """Return what the last speaker left in the nearest branch: among what is still to be written, or stored."""
-        places = (keys.place, *keys.ancestors)
-        known = [one for one in answered if is_selection_known(one.continuity, keys.knowers)]
-        queued = {one.keys.place.family: one.continuity for one in known}  # the newest of each
-        near = next((at for at, key in enumerate(places) if key.family in queued), len(places))
-        with self._store.read(project=project_id) as reading:
-            stored = edits.load_shared(reading, *places[:near], knowers=keys.knowers)
-        if stored is not None:
-            return stored
-        return queued[places[near].family] if near < len(places) else Continuity()
 
     def record(self, project_id: str, keys: ContinuityKeys, result: Result) -> str:
         """Queue the prefix hash of an assembly and what it would hand on; return the assembly's id."""
@@ -274,6 +262,18 @@ class StoredContinuity:
                 edits.record_assemblies(tx, {key: made[key] for key, one in own.items() if not one.is_answered})
         except FabulaError as error:
             log.warning("continuity of project %s was not written: %s", project_id, error.code.value)
+
+
+def _load_shared(reading: RowReader, keys: ContinuityKeys, answered: Sequence[_Assembly]) -> Continuity:
+    """Return what the last speaker left in the nearest branch: among what is still to be written, or stored."""
+    places = (keys.place, *keys.ancestors)
+    known = [one for one in answered if is_selection_known(one.continuity, keys.knowers)]
+    queued = {one.keys.place.family: one.continuity for one in known}  # the newest of each
+    near = next((at for at, key in enumerate(places) if queued and key.family in queued), len(places))
+    stored = edits.load_shared(reading, *places[:near], knowers=keys.knowers)
+    if stored is not None:
+        return stored
+    return queued[places[near].family] if near < len(places) else Continuity()
 
 
 ContinuityStore = ProcessContinuity | StoredContinuity

@@ -76,7 +76,7 @@ from fabula.store.store import LOCAL_USER, Store
 from fabula.store.tables import projects as project_rows
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.cards import load_cards
-from fabula.workspace.facts import DismissedFacts, load_dismissed, make_facts
+from fabula.workspace.facts import FactSettings, load_fact_settings, make_facts
 from fabula.workspace.search_corpus import SEARCHED_AREAS, StoredConversations, make_corpus
 
 MEGABYTE = 1_000_000
@@ -491,8 +491,9 @@ def _load_part(
             changes.items("conversation"),
         )
     messages = conversations.messages.get(conversation, ())
-    size = sum(MESSAGE_BYTES + int(TEXT_FACTOR * getsizeof(one.content)) for one in messages)
-    return ConversationPart(versions, project, conversations, recaps, MESSAGE_BYTES + size)
+    text_size = sum(map(getsizeof, [one.content for one in messages]))
+    size = MESSAGE_BYTES * (len(messages) + 1) + int(TEXT_FACTOR * text_size)
+    return ConversationPart(versions, project, conversations, recaps, size)
 
 
 def _load_view(
@@ -532,7 +533,7 @@ def _load_view(
             latest_recaps=values["History.LatestRecaps"],
             relevant_history=values["History.RelevantHistory"],
         )
-        snapshots[DismissedFacts] = load_dismissed(reading)
+        snapshots[FactSettings] = load_fact_settings(reading, values["codex.factsPerEntry"])
         snapshots[Skills] = load_project_skills({row.name: row.value for row in reading.rows(settings)})
     if (
         "codex" in changes

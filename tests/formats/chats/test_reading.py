@@ -72,8 +72,8 @@ def test_what_is_no_chat_is_refused(tmp_path: Path) -> None:
     card = {"spec": "chara_card_v2", "data": {"name": "Mara"}}
     for data in (json.dumps(card), json.dumps(card, indent=2), '{"entries": {}}', '{"first_mes": "Hello"}'):
         assert "it is a character card or a lorebook, and no chat" in refuse(path, data.encode())
-    for data in (b"\x89PNG\r\n\x1a\n", b"PK\x03\x04"):
-        assert "To import it: fabula lorebook import PROJECT FILE" in refuse(path, data)
+    for signature in (b"\x89PNG\r\n\x1a\n", b"PK\x03\x04"):
+        assert "To import it: fabula lorebook import PROJECT FILE" in refuse(path, signature)
     path.unlink()
     with pytest.raises(FabulaError) as refused:
         read_chats(path)
