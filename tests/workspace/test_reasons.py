@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fabula.codex import Codex
 from fabula.codex.source import CodexSource
-from fabula.context.gather import find_character_name
+from fabula.context.gather import Source, find_character_name
 from fabula.context.reasons import explain_gate
 from fabula.context.recipes import RECIPES
 from fabula.context.trace import Reason
@@ -72,9 +72,9 @@ def test_every_fragment_has_a_reason_in_words_in_both_languages(
 def test_a_reason_names_the_character_who_does_not_know_something(ident: str, name: str) -> None:
     project = open_sample("lantern_coast")
     vantage = Vantage(Perspective.CHARACTER, Position("ch-02"), ident)
-    entry = next(one for one in (project.view.snapshot(Codex) or Codex()).entries if one.id == "grace")
+    entry = next(one for one in project.view.snapshots[Codex].entries if one.id == "grace")
     limits = Visibility(entry.source, known_to=frozenset({"grace", "character:grace", "reader"}))
-    sources = [CodexSource(), CONVERSATION_SOURCE]
+    sources: list[Source] = [CodexSource(), CONVERSATION_SOURCE]
     names = partial(find_character_name, sources, view=project.view)
     sentence = explain_gate([limits], Reason.NOT_KNOWN, vantage, project.view.timeline, names)
     assert sentence is not None

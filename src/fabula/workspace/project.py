@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from fabula.workspace.outline import OutlineVerbs
     from fabula.workspace.participant_texts import ParticipantTextVerbs
     from fabula.workspace.participants import ParticipantVerbs
+    from fabula.workspace.playing import PlayingVerbs
     from fabula.workspace.presets import PresetVerbs
     from fabula.workspace.reading import ReadingVerbs
     from fabula.workspace.recaps import RecapVerbs
@@ -171,6 +172,7 @@ class ProjectHandle:
     participant_texts: LazyVerbs[ParticipantTextVerbs] = LazyVerbs("ParticipantTextVerbs")
     conversations: LazyVerbs[ConversationVerbs] = LazyVerbs("ConversationVerbs")
     chat_files: LazyVerbs[ChatFileVerbs] = LazyVerbs("ChatFileVerbs")
+    playing: LazyVerbs[PlayingVerbs] = LazyVerbs("PlayingVerbs")
     reading: LazyVerbs[ReadingVerbs] = LazyVerbs("ReadingVerbs")
     recaps: LazyVerbs[RecapVerbs] = LazyVerbs("RecapVerbs")
     revisions: LazyVerbs[RevisionVerbs] = LazyVerbs("RevisionVerbs")
@@ -226,6 +228,18 @@ class ProjectHandle:
             store=self.store,
         )
 
+    def with_principal(self, principal: Principal) -> ProjectHandle:
+        """Return this project for another principal; what is stored meanwhile is in its views."""
+        return ProjectHandle(
+            self._load_view,
+            self.engine,
+            embedding=self._embedding,
+            continuity=self._continuity,
+            principal=principal,
+            store=self.store,
+            project_id=self.id,
+        )
+
     def request(
         self, *, document_id: str | None = None, perspective: str | None = None, **fields: Unpack[RequestFields]
     ) -> Request:
@@ -233,7 +247,8 @@ class ProjectHandle:
 
         A chat that names no document and no place in it knows the story so far, and does not show its text.
         """
-        view, is_placed = self.view, document_id is not None or any(fields.get(name) is not None for name in _PLACES)
+        view = self.view_with(fields.get("conversation_id") or "")
+        is_placed = document_id is not None or any(fields.get(name) is not None for name in _PLACES)
         if document_id is None:
             check_unlimited(self.principal)
             documents = (view.snapshot(Manuscript) or Manuscript()).documents

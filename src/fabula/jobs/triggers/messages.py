@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from sqlalchemy import bindparam
 
 from fabula.conversation.documents import get_document_id
+from fabula.conversation.edits import MessageEvent
 from fabula.conversation.model import MessageKind
 from fabula.conversation.tables import conversations, messages
-from fabula.jobs.queue import enqueue, is_valid_key
+from fabula.jobs.queue import enqueue, is_valid_key, is_waiting
 from fabula.jobs.triggers.recap_settings import read_recap_rules
 from fabula.store.queries import RowQuery
 from fabula.store.store import Store
-from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.store.transaction import WriteTransaction
 
 RECAP_JOB = "recap"
 PAUSE = 10.0  # seconds without another reply
@@ -49,13 +50,16 @@ def _enqueue_jobs(tx: WriteTransaction, changed: Sequence[str]) -> None:
         key = f"{RECAP_JOB}:{conversation}"
         if get_document_id(conversation):
             continue  # a writer's requests in a chapter are told as they are, and never summarised
-        if _is_due(tx, conversation) and is_valid_key(key):
+        if is_valid_key(key) and _is_due(tx, conversation, key):
             enqueue(tx, RECAP_JOB, key, {"conversation": conversation}, due_in=PAUSE, max_delay=MAX_DELAY)
 
 
-def _is_due(reading: ReadTransaction, conversation_id: str) -> bool:
-    """Whether the newest message is a final reply, and enough rounds have passed or enough was said."""
-    rows = reading.query(_COUNTERS, conversation=conversation_id)
+def _is_due(tx: WriteTransaction, conversation_id: str, key: str) -> bool:
+    """Whether the newest message is a final reply, and enough rounds have passed or enough was said.
+
+    Where a job waits already, the rules said so; they are not read again.
+    """
+    rows = tx.query(_COUNTERS, conversation=conversation_id)
     if not rows or rows[0].leaf_id is None:
         return False
     counters = rows[0]
@@ -63,12 +67,22 @@ def _is_due(reading: ReadTransaction, conversation_id: str) -> bool:
     over_tokens = counters.tokens >= counters.tokens_due
     if not (over_rounds or over_messages or over_tokens):
         return False
-    newest = reading.query(_KIND, message=rows[0].leaf_id)
-    if not newest or newest[0].kind != MessageKind.REPLY.value or not newest[0].final:
+    if not _is_final_reply(tx, counters.leaf_id):
         return False
-    rules, _ = read_recap_rules(reading, counters.mode)
+    if is_waiting(tx, key):
+        return True
+    rules, _ = read_recap_rules(tx, counters.mode)
     return rules.enabled and (
         (over_rounds and counters.rounds >= rules.rounds_per_summary)
         or (over_messages and counters.said > rules.max_messages)
         or (over_tokens and counters.tokens > rules.shown_tokens)
     )
+
+
+def _is_final_reply(tx: WriteTransaction, message_id: str) -> bool:
+    """Whether a message is a final reply; one that this transaction added is known without a query."""
+    for event in reversed(tx.events):
+        if isinstance(event, MessageEvent) and event.message.id == message_id:
+            return event.message.kind is MessageKind.REPLY and event.message.final
+    rows = tx.query(_KIND, message=message_id)
+    return bool(rows) and rows[0].kind == MessageKind.REPLY.value and bool(rows[0].final)

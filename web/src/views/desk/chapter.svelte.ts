@@ -15,6 +15,8 @@ const SAVE_LATEST = 5000; // milliseconds after the first one
 const DRAFT_PAUSE = 250;
 
 export interface Conflict {
+  /** What both were changed from. */
+  base: string;
   mine: string;
   theirs: string;
   revision: number;
@@ -80,7 +82,7 @@ export class ChapterSession {
     if (draft && draft.text !== found.text) {
       const merged = draft.revision === found.revision ? draft.text : merge(draft.base, draft.text, found.text);
       if (merged === null) {
-        this.conflict = { mine: draft.text, theirs: found.text, revision: found.revision };
+        this.conflict = { base: draft.base, mine: draft.text, theirs: found.text, revision: found.revision };
         saving.state = "conflict";
       } else {
         this.text = merged;
@@ -171,7 +173,7 @@ export class ChapterSession {
     const theirs = await get("/projects/{project}/chapters/{chapter}", { path: { project: story.id, chapter: this.id } });
     const merged = merge(this.base, this.text, theirs.text);
     if (merged === null) {
-      this.conflict = { mine: this.text, theirs: theirs.text, revision: theirs.revision };
+      this.conflict = { base: this.base, mine: this.text, theirs: theirs.text, revision: theirs.revision };
       saving.state = "conflict";
       return;
     }
@@ -198,16 +200,18 @@ export class ChapterSession {
     this.adopt(theirs, revision, text);
   }
 
-  /** Take over what the server has now, if nothing of one's own is unsaved: after a return to the window, or a change made by the server. */
-  async refresh(): Promise<void> {
-    if (!this.isLoaded || this.conflict) return;
+  /** Take over what the server has now: after a return to the window, or a change made elsewhere. Returns whether it was put together with something unsaved. */
+  async refresh(): Promise<boolean> {
+    if (!this.isLoaded || this.conflict) return false;
     while (this.running) await this.running;
     const id = this.id;
     const found = await get("/projects/{project}/chapters/{chapter}", { path: { project: story.id, chapter: id } });
-    if (id !== this.id || found.revision === this.revision) return;
-    if (this.isChanged) await this.reconcile();
+    if (id !== this.id || found.revision === this.revision) return false;
+    const isOwn = this.isChanged;
+    if (isOwn) await this.reconcile();
     else this.adopt(found.text, found.revision, found.text);
     story.replaceChapter({ ...found, words: countWords(found.text) });
+    return isOwn && !this.conflict;
   }
 
   /** Save, or at least keep, before the chapter is left. */

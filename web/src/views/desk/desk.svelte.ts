@@ -3,7 +3,7 @@ import type { ChapterEditor } from "./editor";
 import { Assistant } from "./assistant.svelte";
 import { ChapterSession } from "./chapter.svelte";
 
-export type DeskDialog = "" | "revisions" | "find" | "codex" | "rule" | "memory" | "similar";
+export type DeskDialog = "" | "revisions" | "find" | "codex" | "rule" | "memory" | "similar" | "conflict";
 
 class Desk {
   editor: ChapterEditor | undefined;
