@@ -21,7 +21,14 @@ from msgspec.structs import replace
 
 from fabula.context.attachments import AttachmentResult, fit_attachments
 from fabula.context.budget import Budget, BudgetProfile, Limits, compute_budget
-from fabula.context.candidates import Candidates, apply_limits, fragment_names, limit_injected, sort_candidates
+from fabula.context.candidates import (
+    Candidates,
+    apply_limits,
+    drop_attachments,
+    fragment_names,
+    limit_injected,
+    sort_candidates,
+)
 from fabula.context.continuity import Continuity, find_held_knowers, name_place
 from fabula.context.fit import Selection, fit
 from fabula.context.gate import Gate
@@ -207,15 +214,16 @@ class Assembly(Struct, kw_only=True):
         """
         measure = prepared.measure
         excluded = frozenset(name for name in self.request.exclude if name)
-        is_first_try, step_history = True, False
+        is_first_try, step_history, described = True, False, prepared.attachments.described
         while True:
             others = self._ask(self.sources.others, source_request, measure)
-            groups = [*first.groups, *others.groups, prepared.attachments.described]
+            groups = [*first.groups, *others.groups, described]
             if not (first.input_rendered or others.input_rendered):
                 groups.append(self._render_input(groups))
             gate = Gate(self.request.project_id, source_request.vantage, self.view.timeline)
             candidates = sort_candidates(groups, gate, measure, excluded)
-            limited = limit_injected(candidates, self.recipe.injected_characters, measure)
+            limited = drop_attachments(candidates, prepared.budget.layer_tokens, measure) if described else []
+            limited += limit_injected(candidates, self.recipe.injected_characters, measure)
             limited += apply_limits(candidates, self.limits, measure, source_request.previously_included)
             selected = self._fit(prepared, candidates, reselect=source_request.reselect, step_history=step_history)
             selection, window = selected.selection, source_request.history_window

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from fabula.context.attachments import NO_ROOM_FOR_ATTACHMENT, is_attachment
 from fabula.context.budget import Limits
 from fabula.context.gate import Gate
 from fabula.context.measure import SECTIONS, Measure, MeasuredFragment
@@ -177,6 +178,27 @@ def _find_repeated(names: list[str]) -> set[str]:
     if len(set(names)) == len(names):
         return set()
     return {name for name, count in Counter(names).items() if count > 1}
+
+
+def count_fixed(candidates: Candidates, measure: Measure) -> int:
+    """The tokens of what the immediate layer always holds."""
+    fixed = sum([piece.tokens for piece in (*candidates.scene, *candidates.cursor, *candidates.instruction)])
+    if candidates.window is not None:
+        fixed += measure.headings["window"].tokens + measure.headings["left_out"].tokens
+    return fixed
+
+
+def drop_attachments(candidates: Candidates, available: int, measure: Measure) -> list[str]:
+    """Drop attachments, the last first, where the prompt could not be made with them; return warnings."""
+    excess, warnings = count_fixed(candidates, measure) - available, list[str]()
+    for piece in [piece for piece in reversed(candidates.scene) if is_attachment(piece.fragment)]:
+        if excess > 0:
+            candidates.scene.remove(piece)
+            candidates.drop(piece.fragment, Reason.NO_ROOM, piece.tokens)
+            excess -= piece.tokens
+            values = {"name": piece.fragment.display_name, "why": NO_ROOM_FOR_ATTACHMENT}
+            warnings.append(measure.phrases.format_warning(Code.ATTACHMENT_DROPPED, **values))
+    return warnings
 
 
 def apply_limits(

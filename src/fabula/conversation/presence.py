@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from math import inf
+from operator import itemgetter
 
 from msgspec import Struct, field
 from sqlalchemy import bindparam
@@ -25,8 +26,7 @@ from fabula.store.transaction import ReadTransaction
 _RANGES = RowQuery(
     presence,
     presence.c.conversation_id == bindparam("conversation"),
-    order=(presence.c.since_number, presence.c.participant_id),
-    only=("participant_id", "since_number", "until_number"),
+    only=("since_number", "participant_id", "until_number"),
 )
 
 
@@ -133,5 +133,6 @@ def load_attendance(reading: ReadTransaction, conversation_id: str) -> Attendanc
     """Load who took part in a conversation, in the order in which they came."""
     rows = reading.query(_RANGES, conversation=conversation_id)
     return Attendance(
-        Presence(participant_id=row.participant_id, since=row.since_number, until=row.until_number) for row in rows
+        Presence(participant_id=row.participant_id, since=row.since_number, until=row.until_number)
+        for row in sorted(rows, key=itemgetter(0, 1))  # quicker than the database does it
     )

@@ -48,11 +48,13 @@ def make_app(
     model: ChatModel = None,
     events: EventHub | None = None,
     streams: StreamHub | None = None,
+    programs: ProgramServer | None = None,
 ) -> ASGIApp:
     """Make the ASGI application for an open workspace.
 
     `handlers` are served beside the routes, behind the same checks of caller, host and origin. `model` answers in place
-    of what the settings say. Whoever ends the server before its streams have ended closes `events` and `streams` first.
+    of what the settings say. Whoever ends the server before its streams have ended closes `events`, `streams` and
+    `programs` first.
     """
     table = RouteTable(workspace, routes, model=model, streams=streams)
 
@@ -125,8 +127,8 @@ def make_app(
         sign_in,
         sign_out,
     ]
-    own = [*table.make_handlers(), *table.make_stream_handlers(), *make_completion_handlers(workspace)]
-    events, programs = events or EventHub(workspace), ProgramServer(workspace)
+    own = [*table.make_handlers(), *table.make_stream_handlers(), *make_completion_handlers(workspace, table.streams)]
+    events, programs = events or EventHub(workspace), programs or ProgramServer(workspace)
     app = Litestar(
         [
             *own,

@@ -171,9 +171,9 @@ class RouteTable:
         self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
     ) -> Reply:
         call_in_thread = self.workspace.call
-        if route.queue_key is not None and "if-match" not in headers:
+        if route.queue_key is not None:
             return await self._answer_bounded(route, request, body, headers)
-        if not inspect.iscoroutinefunction(inspect.unwrap(route.function)):
+        if not is_coroutine(route):
             return await call_in_thread(self._run, route, request, body, headers)
         call, _ = await call_in_thread(self._read, route, request, body, headers)
         value = await call_verb(route, call)
@@ -259,6 +259,11 @@ class RouteTable:
         if project is None and name is not None:
             project = open_project(self.workspace, access, str(name))
         access.require(route.right, None if project is None else project.id)
+        if "if-match" in headers and not self._can_match(route):
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("There is no version to match here: leave out If-Match. Nothing was changed."),
+            )
         values = read_path(route, request.path_params)
         if route.reads_query:
             arguments, page = read_query(route, request.scope["query_string"])
@@ -279,6 +284,12 @@ class RouteTable:
         )
         return call, page
 
+    def _can_match(self, route: Route) -> bool:
+        """Whether a change can be made of one version alone: its verb is one transaction, and its address is read."""
+        if route.method == "GET":
+            return True
+        return route.path in self._readers and not (route.stream or route.file or is_coroutine(route))
+
     def _run(self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]) -> Reply:
         call, page = self._read(route, request, body, headers)
         if route.method == "GET":
@@ -289,12 +300,7 @@ class RouteTable:
         expected = headers.get("if-match")
         if expected is None:
             return make_reply(route, call_verb(route, call), call)
-        reader = self._readers.get(route.path)
-        if reader is None:
-            raise FabulaError(
-                Code.REQUEST_INVALID,
-                message("There is no version to match here: leave out If-Match. Nothing was changed."),
-            )
+        reader = self._readers[route.path]
 
         def check() -> None:
             """Compare the present version under the lock of the change."""
@@ -309,6 +315,11 @@ class RouteTable:
 
         with self.workspace.require_before_change(check):
             return make_reply(route, call_verb(route, call), call)
+
+
+def is_coroutine(route: Route) -> bool:
+    """Whether the verb of a route is a coroutine."""
+    return inspect.iscoroutinefunction(inspect.unwrap(route.function))
 
 
 def hash_request(parts: Iterable[bytes]) -> str:

@@ -21,6 +21,7 @@ from fabula.server.app import make_app
 from fabula.server.connections import BoundedProtocol
 from fabula.server.events import EventHub
 from fabula.server.garbage import limit_collections
+from fabula.server.programs import ProgramServer
 from fabula.server.streams import StreamHub
 from fabula.workspace.workspace import Workspace
 
@@ -66,7 +67,11 @@ class ProcessServer(uvicorn.Server):
         on_started: Callable[[], None] = lambda: None,
         handlers: Sequence[ControllerRouterHandler] = (),
     ) -> None:
-        self._events, self._streams = EventHub(workspace), StreamHub(workspace)
+        self._events, self._streams, self._programs = (
+            EventHub(workspace),
+            StreamHub(workspace),
+            ProgramServer(workspace),
+        )
         accounts = Accounts(workspace.store, {token: OWNER_ACCESS})
         config = uvicorn.Config(
             make_app(
@@ -76,6 +81,7 @@ class ProcessServer(uvicorn.Server):
                 handlers=handlers,
                 events=self._events,
                 streams=self._streams,
+                programs=self._programs,
             ),
             log_config=None,
             http=BoundedProtocol,
@@ -100,14 +106,18 @@ class ProcessServer(uvicorn.Server):
         self._on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Tell windows that follow projects to come back later, then wait for all other requests.
+        """Tell windows and programs that follow projects to come back later, then wait for all other requests.
 
         Streams have a part of that time to end; the others say that they were stopped.
         """
         await self._events.close()
-        ending = asyncio.create_task(self._streams.close(STREAM_SECONDS))
+        ending = asyncio.create_task(self._end_streams())
         await super().shutdown(sockets)
         await ending
+
+    async def _end_streams(self) -> None:
+        self._programs.close()  # by now no connection takes another request
+        await self._streams.close(STREAM_SECONDS)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

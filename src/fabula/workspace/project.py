@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from fabula.workspace.outline import OutlineVerbs
     from fabula.workspace.participant_texts import ParticipantTextVerbs
     from fabula.workspace.participants import ParticipantVerbs
+    from fabula.workspace.playing import PlayingVerbs
     from fabula.workspace.presets import PresetVerbs
     from fabula.workspace.reading import ReadingVerbs
     from fabula.workspace.recaps import RecapVerbs
@@ -171,6 +172,7 @@ class ProjectHandle:
     participant_texts: LazyVerbs[ParticipantTextVerbs] = LazyVerbs("ParticipantTextVerbs")
     conversations: LazyVerbs[ConversationVerbs] = LazyVerbs("ConversationVerbs")
     chat_files: LazyVerbs[ChatFileVerbs] = LazyVerbs("ChatFileVerbs")
+    playing: LazyVerbs[PlayingVerbs] = LazyVerbs("PlayingVerbs")
     reading: LazyVerbs[ReadingVerbs] = LazyVerbs("ReadingVerbs")
     recaps: LazyVerbs[RecapVerbs] = LazyVerbs("RecapVerbs")
     revisions: LazyVerbs[RevisionVerbs] = LazyVerbs("RevisionVerbs")
@@ -224,6 +226,18 @@ class ProjectHandle:
             continuity=self._continuity,
             principal=principal or self.principal,
             store=self.store,
+        )
+
+    def with_principal(self, principal: Principal) -> ProjectHandle:
+        """Return this project for another principal; what is stored meanwhile is in its views."""
+        return ProjectHandle(
+            self._load_view,
+            self.engine,
+            embedding=self._embedding,
+            continuity=self._continuity,
+            principal=principal,
+            store=self.store,
+            project_id=self.id,
         )
 
     def request(

@@ -62,7 +62,8 @@ class ChatPrompts:
                 note = self._modes.describe_state(chat.mode, turn, one)
                 tasks.append(self._make_task(pinned, chat, speaker, running, note))
             except FabulaError as error:
-                tasks.append(ReplyFailed(participant_id=one, name=list_names(speaker)[0], error=error))
+                name, audience = list_names(speaker)[0], running.audience
+                tasks.append(ReplyFailed(participant_id=one, name=name, audience=audience, error=error))
         return tasks
 
     def prepare_again(self, reading: ReadTransaction, chat: ChatState, reply: Message, *, goes_on: bool) -> ReplyTask:
