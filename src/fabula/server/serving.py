@@ -54,7 +54,7 @@ def serve(
 class ProcessServer(uvicorn.Server):
     """The server of one process, which ends without raising the signal again, so that its caller can close the store.
 
-    `token` is the owner's; `handlers` are served beside the routes.
+    `token` is the owner's; `handlers` are served beside the routes; `processes` of them share rates and quotas.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class ProcessServer(uvicorn.Server):
         token: str,
         on_started: Callable[[], None] = lambda: None,
         handlers: Sequence[ControllerRouterHandler] = (),
+        processes: int = 1,
     ) -> None:
         self._events, self._streams, self._programs = (
             EventHub(workspace),
@@ -81,6 +82,7 @@ class ProcessServer(uvicorn.Server):
                 events=self._events,
                 streams=self._streams,
                 programs=self._programs,
+                processes=processes,
             ),
             log_config=None,
             http=BoundedProtocol,
