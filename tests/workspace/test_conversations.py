@@ -7,6 +7,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any, get_args
 
+import msgspec
 import pytest
 from sqlalchemy import event
 
@@ -230,6 +231,11 @@ def test_a_speakers_request_after_a_new_message_reads_what_changed_once(
             conversation_id=ident, speaker_id="persona:Mara", skill_id="chat", additional_input=said
         )
         party.report_answer(party.assemble(request).assembly_id)
+        assert built == [ident]
+        party.conversations.record(ident, f"So, {number}.", speaker="Mara")
+        built.clear()
+        sent = {"projectId": "party", "conversationId": ident, "speakerId": "persona:Mara", "skillId": "chat"}
+        party.assemble(party.read_request(msgspec.json.encode(sent)))
         assert built == [ident]
 
 

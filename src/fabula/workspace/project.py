@@ -332,14 +332,16 @@ class ProjectHandle:
 
         `uploads` has the files that were uploaded, by id: an attachment refers to one of them, never to a path.
         """
-        view = self.view
-        manuscript, granted = view.snapshot(Manuscript) or Manuscript(), self.principal.grants.documents
+        granted = self.principal.grants.documents
 
         def text_of(document: str) -> str | None:
-            found = manuscript.by_id.get(document) if granted is None or document in granted else None
+            if not document or (granted is not None and document not in granted):
+                return None
+            found = (self.view.snapshot(Manuscript) or Manuscript()).by_id.get(document)
             return None if found is None else found.text
 
         request = read_request(data, text_of, uploads or {})
+        view = self.view_with(request.conversation_id)
         preset = request.preset if request.preset is not None else view.snapshot(Preset)
         return self._resolve_names(replace(request, preset=preset, principal=self.principal), view)
 
