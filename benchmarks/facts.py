@@ -1,9 +1,9 @@
 """Facts: what the program finds the book to say of each entry, drawn at random to be judged by a reader.
 
 The codex of each of the four novels is what `fabula extract` proposes. A fact counts as good if it is true of the entry
-under which it is listed, and if a writer would want that line. `--draw` prints so many that last, from all novels;
-`often` are the entries that are mentioned thirty times or more, `with_five` those of them with five such
-facts, and `listed` those with five sentences on their card.
+under which it is listed, and if a writer would want that line. `--draw` prints so many that may enter prompts,
+from all novels; `often` are the entries that are mentioned thirty times or more, `with_five` those of them with five
+such facts, and `listed` those with five sentences on their card.
 
     python -m benchmarks.facts --data DIR [--draw 100] [--seed 1] [--json]
 """

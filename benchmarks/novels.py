@@ -11,12 +11,14 @@ from pathlib import Path
 from random import Random
 
 from fabula.codex import Codex, Entry
+from fabula.codex.facts import Facts
 from fabula.constraints import Constraint, ConstraintOrigin, Constraints
 from fabula.core.view import Project, View
 from fabula.manuscript.model import Direction, Document, Manuscript
 from fabula.memory.model import Memory, Preference
 from fabula.search.corpus import Corpus
 from fabula.text.offsets import normalise
+from fabula.workspace.facts import make_facts
 from fabula.workspace.read_only import open_read_only
 from fabula.workspace.search_corpus import make_corpus
 
@@ -101,4 +103,8 @@ def project(
     if passages:
         shelf = rooms[Corpus] = make_corpus(PROJECT, story)
         shelf.build_index()
-    return View(Project(id=PROJECT), story.timeline(), rooms)
+    view = View(Project(id=PROJECT), story.timeline(), rooms)
+    facts = make_facts(view)
+    if facts is not None:
+        facts.read()
+    return View(view.project, view.timeline, {**rooms, Facts: facts})

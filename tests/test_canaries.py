@@ -118,6 +118,7 @@ def test_no_prompt_holds_a_word_that_it_must_not_and_each_holds_those_that_it_mu
     }
     faults: list[str] = []
     seen: set[str] = set()
+    facts = 0
     for scene in make_scenes(random, planted, PROMPTS):
         project = handles[scene.book, scene.user]
         request = project.request(**scene.fields(planted.stories[scene.book]))
@@ -127,10 +128,12 @@ def test_no_prompt_holds_a_word_that_it_must_not_and_each_holds_those_that_it_mu
         sent = find_words("\n".join(message.content for message in result.messages))
         faults += describe("missing", planted.find_missing(scene, sent), scene)
         seen |= {planted.canaries[word].kind for word in sent}
+        facts += sum(one.included and "#fact:" in one.source for one in result.trace)
         if scene.answered:
             project.report_answer(result.assembly_id)
     assert not faults, f"seed {SEED}: {len(faults)} faults\n" + "\n".join(faults[:10])
     assert seen == {one.kind for one in planted.canaries.values()} - {"never"}, "each kind reaches some prompt"
+    assert facts >= PROMPTS // 2, "facts stand beside entries"
 
 
 def test_a_search_up_to_a_chapter_finds_no_word_that_its_reader_must_not_know(

@@ -220,6 +220,25 @@ def test_a_link_begins_one_session_of_the_owner_whichever_process_is_asked(works
     assert open_accounts(workspace).find_access(session) is None
 
 
+def test_a_link_for_somebody_signs_them_in_once_and_they_can_be_signed_out(workspace: Workspace) -> None:
+    accounts = open_accounts(workspace)
+    code = workspace.people.create_link("Ann Tarn")
+    assert workspace.people.list_sessions() == []  # a link is no session
+    session = accounts.begin_session(code)
+    assert session is not None
+    found = accounts.find_access(session)
+    assert found is not None
+    assert found.user == "ann"
+    (listed,) = workspace.people.list_sessions("ann")
+    assert listed.person == "ann"
+    assert listed.id not in session
+    assert workspace.people.list_sessions("owner") == []
+    workspace.people.end_sessions("ann")
+    assert workspace.people.list_sessions() == []
+    assert open_accounts(workspace).find_access(session) is None
+    refuse(Code.STORE_NOT_FOUND, lambda: workspace.people.create_link("nobody"))
+
+
 def test_a_link_is_not_valid_for_ever(workspace: Workspace) -> None:
     accounts = open_accounts(workspace)
     code = accounts.make_code()

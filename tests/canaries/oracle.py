@@ -213,7 +213,7 @@ class PlantedStore(Struct, kw_only=True):
             cut = replace(text, start=text.start - MARGIN)
             return any(self._may_hold_chapter(scene, place, eyes) for place in (text, cut))
         match one.kind:
-            case "text" | "title" | "beat":
+            case "text" | "title" | "beat" | "fact":
                 return self._may_hold_chapter(scene, one, eyes)
             case "message" | "recap" | "kept":
                 return self._may_hold_said(scene, one, eyes)
@@ -317,11 +317,14 @@ class PlantedStore(Struct, kw_only=True):
         chapter = self.stories[scene.book].chapters[one.chapter]
         is_known = chapter.known_to is None or bool(chapter.known_to & eyes)
         if scene.document == one.chapter and (is_known or not scene.speaker):
-            if one.kind != "text":
+            if one.kind not in ("text", "fact"):
                 return one.kind == "title" or not scene.speaker or scene.skill in ("stage", "peek")
             cursor = self._cursor(scene)
             first, last = sorted(scene.selection or (0, 0))
-            return one.end <= cursor + CHARS_AFTER or (first < one.end and one.start < last)
+            is_selected = first < one.end and one.start < last
+            if one.kind == "fact" and "editor" not in scene.sources:  # no text: only what the book said up to here
+                return is_selected or self.holds(_at(scene.book, one), scene, eyes)
+            return one.end <= cursor + CHARS_AFTER or is_selected
         if one.kind == "beat" or not is_known or scene.document == one.chapter:
             return False
         return self.has_reached(Place(scene.book, one.chapter), scene)
@@ -363,6 +366,11 @@ class PlantedStore(Struct, kw_only=True):
         here = self.stories[scene.book].chapters[scene.document]
         is_last = all(one.number <= here.number and one.happens <= here.happens for one in chapters)
         return is_last and scene.cursor is None and bool(scene.conversation) and "recaps" in scene.sources
+
+
+def _at(book: str, one: Canary) -> Limit:
+    """The limit of a word that is known from where it stands on, to those who know its chapter."""
+    return Limit(since=Place(book, one.chapter, one.end), chapter=one.chapter)
 
 
 def find_words(prompt: str) -> set[str]:

@@ -136,6 +136,10 @@ class Planter:
                 sources = frozenset({"editor", "search", "synopses", "skill"})
                 word = self.word("text", book=book, chapter=ident, start=len(text) + len(before), sources=sources)
                 text += f"{before}{word} was there.\n\n"
+                who = f"{random.choice(PEOPLE).title()} had never sworn on "
+                told = sources | {"codex"}
+                word = self.word("fact", book=book, chapter=ident, start=len(text) + len(who), sources=told)
+                text += f"{who}{word} {_FACT_END}\n\n"
             pov = random.choice([None, None, "mara", "bo"])
             only = frozenset(random.sample(PEOPLE, 2)) if number == secret else None
             happens = random.choice([0.5, 1.5]) if number == flashback else float(number)
@@ -540,6 +544,7 @@ def _load_strangers(planter: Planter, workspace: Workspace, folder: Path) -> Non
             story.project = workspace.load_save(path, LoadChoices(beside=True)).project_id
 
 
+_FACT_END = "since the winter in which the father was buried."
 _SEA = (
     "the lamp over cold water rope and salt wind gull stone quay night bell slow tide far house door oar mast fog low "
     "light hand grey morning path hill boat net letter clock coat rain"

@@ -55,6 +55,61 @@ def test_actions_speech_questions_and_what_others_say_are_no_facts(text: str) ->
     assert not [fact for fact in find_facts(text) if fact.is_lasting]
 
 
+WILL = Entry(id="will", type="character", name="Will Tarn")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The boats were met at the gate by Mara, the chief mate of the old Heron.",
+        "Nobody answered, but Mara, who had always been afraid of horses, stood by the wall.",
+        "Mara, though she was seldom asked, was a keeper of forty years.",
+        "Will Tarn stood at the door, and Mara was a girl of twenty then.",
+    ],
+)
+def test_a_name_later_in_the_sentence_is_told_of_where_a_clause_or_an_apposition_tells_it(text: str) -> None:
+    assert [fact.text for fact in find_facts(text, [MARA, WILL]) if fact.entry_id == "mara" and fact.is_lasting] == [
+        text
+    ]
+
+
+def test_he_and_she_stand_for_the_only_subject_of_the_sentence_before() -> None:
+    told = "She was the daughter of a pilot and had never left the coast."
+    (fact,) = [fact for fact in find_facts(f"Mara came down the stair. {told}") if fact.is_lasting]
+    assert (fact.entry_id, fact.text) == ("mara", told)
+    for before in ("Mara and Will Tarn came down.", "Mara laid it in his hand.", "“Mara comes,” said Will Tarn."):
+        assert not [fact for fact in find_facts(f"{before} {told}", [MARA, WILL]) if fact.is_lasting]
+
+
+def test_what_became_of_somebody_is_told_of_both_and_only_while_little_else_is_known() -> None:
+    event = "Mara denounced Will Tarn to the Inspector of the coast."
+    assert {fact.entry_id for fact in find_facts(event, [MARA, WILL]) if fact.is_lasting} == {"mara", "will"}
+    lasting = "\n\n".join(f"Mara was a keeper of {number} lamps, like her mother." for number in "abcdefgh")
+    facts = [fact for fact in find_facts(f"{event}\n\n{lasting}", [MARA, WILL]) if fact.entry_id == "mara"]
+    assert event not in [fact.text for fact in facts if fact.is_lasting]
+
+
+def test_a_role_beside_a_name_counts_once() -> None:
+    texts = [
+        "The captain sent for Mara, the chief mate of the Heron.",
+        "At the wheel stood Mara, the chief mate of the Heron.",
+    ]
+    assert [fact.text for fact in find_facts("\n\n".join(texts)) if fact.is_lasting] == texts[:1]
+
+
+def test_a_short_name_stands_for_the_name_in_full_before_it_in_the_paragraph() -> None:
+    shen = Entry(id="shen", type="character", name="沈砚")
+    told = "砚自幼怕水，每逢渡江必闭目默念亡母之名。"
+    assert [fact.text for fact in find_facts(f"沈砚走进门来。{told}", [shen], "zh") if fact.is_lasting] == [told]
+    assert not find_facts(f"石砚摆在案上。{told}", [shen], "zh")
+
+
+def test_a_straight_quotation_mark_closes_a_speech_that_a_curly_one_opened() -> None:
+    shen = Entry(id="shen", type="character", name="沈砚")
+    told = "沈砚自幼怕水，每逢渡江必闭目默念亡母之名。"
+    assert [fact.text for fact in find_facts(f'阿渡道：“来了！"{told}', [shen], "zh")] == [told]
+
+
 def test_a_fact_under_a_name_that_is_revealed_later_is_not_listed() -> None:
     stranger = Progression("She is the stranger.", Position("ch-9"), aliases=("The Stranger",))
     entry = Entry(id="mara", type="character", name="Mara", progressions=(stranger,))

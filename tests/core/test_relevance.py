@@ -7,6 +7,7 @@ import pytest
 from fabula.core.relevance import (
     DETECTED,
     EPISODE,
+    FACT,
     NEEDED,
     PASSAGE,
     PREVIOUSLY_INCLUDED,
@@ -29,9 +30,10 @@ def test_the_table_is_that_of_the_specification() -> None:
 def test_what_is_only_kept_stands_below_everything_that_is_called_for() -> None:
     assert PREVIOUSLY_INCLUDED < SYNOPSIS[0] < DETECTED[0] < REQUESTED
     assert PREVIOUSLY_INCLUDED < NEEDED == DETECTED[0]
+    assert FACT[1] < NEEDED
 
 
-@pytest.mark.parametrize("scale", [DETECTED, SYNOPSIS, PASSAGE, EPISODE])
+@pytest.mark.parametrize("scale", [DETECTED, SYNOPSIS, PASSAGE, EPISODE, FACT])
 def test_nearness_fills_a_range_and_never_leaves_it(scale: tuple[float, float]) -> None:
     low, high = scale
     assert score_in_range(scale, 0.0) == low

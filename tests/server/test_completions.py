@@ -24,6 +24,28 @@ from tests.server.running import OWNER_TOKEN, RunningServer, run_process_server,
 from tests.workspace.test_completions import TOOLS, harbour, model, say, sent
 
 __all__ = ["harbour", "model"]
+SILLYTAVERN_REQUEST = {
+    "messages": [
+        {"role": "system", "content": "Write Mara's next reply in a fictional chat."},
+        {"role": "system", "content": "[Start a new Chat]"},
+        {"role": "assistant", "content": "Ahoy."},
+        {"role": "user", "content": "Hello."},
+    ],
+    "model": "fabula/Harbour/Mara",
+    "temperature": 1,
+    "frequency_penalty": 0,
+    "presence_penalty": 0,
+    "top_p": 1,
+    "max_tokens": 300,
+    "stream": True,
+    "stop": ["\nYou:"],
+    "logit_bias": {},
+    "seed": -1,
+    "n": 1,
+    "top_k": 0,
+    "min_p": 0.05,
+    "reverse_proxy": None,
+}
 
 
 @pytest.fixture
@@ -151,29 +173,7 @@ def test_the_llm_tool_asks_a_project(server: RunningServer, model: ModelServer, 
 
 
 def test_the_request_of_sillytavern_is_answered(server: RunningServer, model: ModelServer) -> None:
-    body = {
-        "messages": [
-            {"role": "system", "content": "Write Mara's next reply in a fictional chat."},
-            {"role": "system", "content": "[Start a new Chat]"},
-            {"role": "assistant", "content": "Ahoy."},
-            {"role": "user", "content": "Hello."},
-        ],
-        "model": "fabula/Harbour/Mara",
-        "temperature": 1,
-        "frequency_penalty": 0,
-        "presence_penalty": 0,
-        "top_p": 1,
-        "max_tokens": 300,
-        "stream": True,
-        "stop": ["\nYou:"],
-        "logit_bias": {},
-        "seed": -1,
-        "n": 1,
-        "top_k": 0,
-        "min_p": 0.05,
-        "reverse_proxy": None,
-    }
-    with server.client() as client, client.stream("POST", "/v1/chat/completions", json=body) as answer:
+    with server.client() as client, client.stream("POST", "/v1/chat/completions", json=SILLYTAVERN_REQUEST) as answer:
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith("text/event-stream")
         lines = [line for line in answer.iter_lines() if line]

@@ -51,7 +51,7 @@ WITHOUT_ROUTE = {
     "workspace.call": _PROCESS,
     "workspace.close": _PROCESS,
     "workspace.copy_project": "takes a view of a folder on this machine",
-    "workspace.find_warm_versions": _PROCESS,
+    "workspace.find_warm_project": _PROCESS,
     "workspace.flush": _PROCESS,
     "workspace.project": _PARSING,
     "workspace.projects": _OTHER + "workspace.describe_projects",

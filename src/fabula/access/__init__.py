@@ -18,18 +18,20 @@ from fabula.access.edits import (
     has_secret_form,
     list_keys,
     list_people,
+    list_sessions,
     remove_person,
     revoke_key,
     set_membership,
     set_password,
     use_link,
 )
-from fabula.access.model import RIGHTS, ApiKey, Membership, NewKey, Person, Right, Role
+from fabula.access.model import RIGHTS, ApiKey, BrowserSession, Membership, NewKey, Person, Right, Role
 from fabula.access.passwords import hash_secret
 
 __all__ = [
     "RIGHTS",
     "ApiKey",
+    "BrowserSession",
     "Membership",
     "NewKey",
     "Person",
@@ -53,6 +55,7 @@ __all__ = [
     "hash_secret",
     "list_keys",
     "list_people",
+    "list_sessions",
     "remove_person",
     "revoke_key",
     "set_membership",

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Row
 
-from fabula.access.model import ApiKey, Membership, NewKey, Person, Right
+from fabula.access.model import ApiKey, BrowserSession, Membership, NewKey, Person, Right
 from fabula.access.passwords import hash_password, hash_secret, is_password, make_secret
 from fabula.access.tables import api_keys, people, sessions
 from fabula.core.errors import Code, FabulaError
@@ -35,6 +35,7 @@ MAX_FAILURES, WAIT_SECONDS = 5, 60  # wrong passwords of an account, and how lon
 MAX_COUNTED = 10_000  # wrong passwords that are counted at a time; the oldest are forgotten
 _FAILURE = "failure:"  # before the number of a wrong password, which is counted among the sessions
 _LINK = "link:"  # before the hash of a link's code, so that no code is taken for a session
+_SHOWN_HASH = 12
 _PERSON = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _KEY = re.compile(rf"{KEY_PREFIX}([0-9a-f]{{20}})-([\w-]{{43}})")
 _SECRET = re.compile(rf"({KEY_PREFIX}[0-9a-f]{{20}}-)?[\w-]{{43}}", re.ASCII)
@@ -212,6 +213,17 @@ def begin_session(tx: WriteTransaction, person_id: str) -> str:
 def find_session(reading: ReadTransaction, secret: str) -> str | None:
     """Return whose session a secret is; None where it has ended."""
     return _find_owner(reading, hash_secret(secret))
+
+
+def list_sessions(reading: ReadTransaction, person_id: str | None = None) -> list[BrowserSession]:
+    """List who is signed in with browsers, the latest first: everybody or one person."""
+    where = () if person_id is None else (sessions.c.person == person_id,)
+    now, latest_first = current_timestamp(), (sessions.c.made.desc(), sessions.c.id)
+    return [
+        BrowserSession(id=row.id[:_SHOWN_HASH], person=row.person, created_at=row.made, ends_at=row.until)
+        for row in reading.rows(sessions, *where, order=latest_first)
+        if row.until > now and not row.id.startswith((_LINK, _FAILURE))
+    ]
 
 
 def count_failure(tx: WriteTransaction, account: str) -> None:

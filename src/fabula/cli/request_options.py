@@ -97,10 +97,14 @@ def make_request(project: ProjectHandle, options: RequestOptions) -> Request:
 
 
 def wait_for_index(project: ProjectHandle) -> None:
-    """Wait for the search index: a command answers once, and nobody asks it again when the index is there."""
+    """Wait for the search index and the facts: a command answers once, and nobody asks it again when they are there."""
+    from fabula.codex.facts import Facts
     from fabula.search.corpus import Corpus
 
     view = project.view
+    facts = view.snapshot(Facts)
+    if facts is not None and facts.per_entry:
+        facts.read()
     corpus = view.snapshot(Corpus)
     if corpus is None or corpus.built is not None:
         return

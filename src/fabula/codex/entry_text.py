@@ -61,6 +61,13 @@ def render_progression(entry: Entry, progression: Progression, chapter: Sentence
     return message("{name} ({since}): {text}", name=entry.name, since=since, text=text).render(language)
 
 
+def render_fact(entry: Entry, text: str, chapter: Sentence | None, language: Language) -> str:
+    """Render a sentence of the book about an entry: `Mara Venn (chapter 5): …`."""
+    if chapter is None:
+        return message("{name}: {text}", name=entry.name, text=text).render(language)
+    return message("{name} ({chapter}): {text}", name=entry.name, chapter=chapter, text=text).render(language)
+
+
 def _end_sentence(text: str) -> str | Sentence:
     """Add a full stop unless the text ends with a mark already."""
     return text if text.endswith((".", "!", "?", "。", "！", "？", "”")) else message("{text}.", text=text)

@@ -15,9 +15,10 @@ from operator import itemgetter
 from msgspec.structs import replace
 
 from fabula.codex.entry import Entry, Knowledge, Level, Pins, Relation
-from fabula.codex.entry_text import render_entry, render_progression, render_relation
+from fabula.codex.entry_text import render_entry, render_fact, render_progression, render_relation
 from fabula.codex.name_index import NameIndex
 from fabula.core.fragment import Fragment, Layer, Tier, Visibility
+from fabula.core.messages import message
 from fabula.core.story import Perspective, Position, Timeline
 from fabula.core.view import Language
 from fabula.text.lookup import fold_name
@@ -151,6 +152,25 @@ class Codex:
             visibility = replace(self.find_limits(relation), source=source)
             fragments.append(fragment(text, visibility, *(one for one in (own, limits) if _is_limited(one))))
         return fragments
+
+    def render_fact(self, entry: Entry, text: str, limits: Visibility, score: float) -> Fragment:
+        """Render a sentence of the book about an entry; it is visible only where its entry is."""
+        own = self.render(entry, 0.0)[0]
+        chapter = None if limits.since is None else self._timeline.chapter_name(limits.since.document)
+        return Fragment(
+            source=limits.source,
+            layer=Layer.RETRIEVED,
+            text=render_fact(entry, text, chapter, self._language),
+            project_id=self._project_id,
+            title=entry.name,
+            tier=Tier.ENTRY,
+            score=score,
+            since=limits.since,
+            until=limits.until,
+            known_to=self.resolve_knowers(limits.known_to),
+            derived_from=() if own.is_unrestricted else own.visibilities,
+            explanation=message("the book says so of {name}", name=entry.name),
+        )
 
     def find_limits(self, relation: Relation) -> Visibility:
         """Return from when until when a relation holds by itself, and who may know it."""

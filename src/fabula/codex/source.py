@@ -6,15 +6,19 @@ prompt that is no longer mentioned is offered again with a lower score, so that 
 budget allows. Where a document and a conversation pin an entry differently, the exclusion wins; what the request
 itself includes takes precedence over pins. The gate decides what may be known. This module also asks the gate
 before one thing leads to another: a name that is revealed later does not detect its entry yet, and an entry or a
-relation that is not known here, or that the request excludes, brings no related entries.
+relation that is not known here, or that the request excludes, brings no related entries. Beside an entry that is in
+the scene stand a few sentences that the book says of it (`facts/select.py`).
 """
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
 from fabula.codex.entry import Entry, Level, PinMode, Progression, Relation
+from fabula.codex.facts import Facts
+from fabula.codex.facts.select import FactSelector
 from fabula.codex.model import Codex
 from fabula.codex.name_index import sort_key
 from fabula.context.gate import judge_fragment, judge_visibility
@@ -30,6 +34,8 @@ from fabula.core.story import Timeline, Vantage
 from fabula.core.view import View
 from fabula.text.names.matcher import NameMatch
 
+log = logging.getLogger("fabula.codex")
+
 _STEPS = 4  # scores change in quarters of nearness, so that rendered fragments are shared between requests
 _SCORES = tuple(score_in_range(DETECTED, step / _STEPS) for step in range(_STEPS + 1))
 _RELATED_SCORE = DETECTED[0] - 0.1
@@ -40,6 +46,7 @@ _INCLUDED = message("you included it")
 _PINNED = message("pinned to this document or conversation")
 _VIEWPOINT = message("the point of view of this scene")
 _ALWAYS = message("its level says that it is always sent")
+_NO_FACTS = message("what the book says of the entries could not be read; the prompt holds the entries alone")
 _PREVIOUS = message("named a little earlier, and there is still room")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _UNSPACED = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]")
@@ -69,10 +76,16 @@ class CodexSource:
         scorer = _EntryScorer(codex, source_request, view, self._relation_depth)
         scores, excluded = scorer.score_entries(), scorer.excluded
         others = [entry for ident in scores if (entry := codex.by_id[ident]).level is not Level.ALWAYS]
+        offered = [
+            entry
+            for entry in (*codex.name_index.always_entries, *sorted(others, key=sort_key))
+            if entry.id not in excluded
+        ]
+        facts = _select_facts([(one, scores[one.id]) for one in offered if one.id in scores], source_request, view)
         fragments: list[Fragment] = []
-        for entry in (*codex.name_index.always_entries, *sorted(others, key=sort_key)):
-            if entry.id not in excluded:
-                fragments += codex.render(entry, scores.get(entry.id, 0.0))
+        for entry in offered:
+            fragments += codex.render(entry, scores.get(entry.id, 0.0))
+            fragments += facts.get(entry.id, ())
         return fragments
 
     def explain_offered(self, source_request: SourceRequest, view: View) -> Mapping[str, Sentence]:
@@ -108,6 +121,22 @@ class CodexSource:
                 reason = _OMITTED[entry.level]
                 cause = later_names.get(entry.id) if reason is Reason.NOT_DETECTED else None
                 yield Verdict(entry.source, entry.name, Layer.RETRIEVED, reason, 0, 0.0, cause=cause)
+
+
+def _select_facts(
+    entries: Sequence[tuple[Entry, float]], source_request: SourceRequest, view: View
+) -> Mapping[str, Sequence[Fragment]]:
+    """The facts of entries, by id; a failure to read them costs no entry."""
+    facts = view.snapshot(Facts)
+    if facts is None or not facts.per_entry or not entries:
+        return {}
+    try:
+        selector = FactSelector(facts, source_request, view)
+        return selector.select(entries) if facts.prepare(wait_seconds=selector.wait_seconds) else {}
+    except Exception as error:
+        log.warning("facts could not be read: %s", type(error).__name__)
+        source_request.warnings.append(f"{Code.KG_UNAVAILABLE.value}: {_NO_FACTS.render(source_request.language)}")
+        return {}
 
 
 class _EntryScorer:

@@ -9,6 +9,7 @@ REQUESTED = 1.0  # pulled in by hand, or pinned
 DETECTED = (0.8, 0.95)  # a name found around the cursor
 RECAP = 0.75  # biography and recaps
 SYNOPSIS = (0.6, 0.75)  # earlier chapters, by nearness in the story
+FACT = (0.5, 0.65)  # what the book says of an entry in this scene, the best ones first
 PREVIOUSLY_INCLUDED = 0.55  # in the last prompt, not needed now: stays while it fits
 PASSAGE = (0.3, 0.7)  # search results, by fused score
 EARLIER_MESSAGE = (0.26, 0.3)  # earlier messages, by their time: where those that search found leave room

@@ -1,8 +1,8 @@
 """Makes handlers of routes: read the request, check the right, call one verb, encode its answer (ppl-2).
 
 Reading, calling and encoding happen in a thread of the workspace, so that nothing of it holds the event loop; a warm
-assembly is so short that it happens on the loop (`warm_requests.py`). A verb
-that is a coroutine is awaited on the loop, since it does its own work in threads.
+assembly is so short that it happens on the loop (`warm_requests.py`). A verb that is a coroutine is awaited on the
+loop, since it does its own work in threads.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import msgspec
 from litestar import Request, Response, delete, get
 from litestar.handlers import HTTPRouteHandler
 from litestar.response import Stream
+from litestar.response.base import ASGIResponse
 from msgspec.structs import replace
 
 from fabula.context.admission import AdmissionQueue
@@ -47,6 +48,7 @@ from fabula.server.streams import StreamHub, read_last_event
 from fabula.server.uploads import UploadQuota, read_upload_settings
 from fabula.server.warm_requests import WarmRequests
 from fabula.workspace.chat.replies import ChatModel
+from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 
 API = "/api"
@@ -85,7 +87,7 @@ class RouteTable:
         ]
 
     def _make_handler(self, route: Route) -> HTTPRouteHandler:
-        async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
+        async def handle(request: Request[Any, Any, Any]) -> ASGIResponse:
             body = b"" if route.method == "GET" else await request.body()
             headers = {name.lower(): value for name, value in request.headers.items()}
             key = headers.get("idempotency-key") if route.method == "POST" else None
@@ -93,7 +95,7 @@ class RouteTable:
                 reply = await self._answer(route, request, body, headers)
             else:
                 reply = await self._answer_once(key, route, request, body, headers)
-            return Response(reply.body, status_code=reply.status, headers=dict(reply.headers), media_type=JSON)
+            return ASGIResponse(body=reply.body, status_code=reply.status, headers=dict(reply.headers), media_type=JSON)
 
         return self._register(route, handle)
 
@@ -187,18 +189,17 @@ class RouteTable:
         self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
     ) -> Reply:
         """Answer a request that is bounded by a key: on the event loop where it is warm, else in a thread."""
-        call, user = None, get_access(request.scope).user
-        if self._warm.may_be_warm(request.path_params.get(PROJECT), user, body):
-            call, _ = self._read(route, request, body, headers)
+        project = self._warm.find_project(request.path_params.get(PROJECT), get_access(request.scope), body)
+        call = None if project is None else self._read(route, request, body, headers, project)[0]
         if call is not None and self._warm.is_warm(call):
-            started = self._start(route, call)
+            started = self._start(route, call, is_warm=True)
         else:
             started = await self.workspace.call(
-                lambda: self._start(route, call or self._read(route, request, body, headers)[0])
+                lambda: self._start(route, call or self._read(route, request, body, headers)[0], is_warm=False)
             )
         return started if isinstance(started, Reply) else await self._answer_in_turn(route, *started)
 
-    def _start(self, route: Route, call: Call) -> Reply | tuple[Call, str, Future[None]]:
+    def _start(self, route: Route, call: Call, *, is_warm: bool) -> Reply | tuple[Call, str, Future[None]]:
         """Answer a request that is bounded by a key; where no place is free, return the place that it waits for."""
         assert route.queue_key is not None
         key = route.queue_key(call)
@@ -206,7 +207,7 @@ class RouteTable:
         if not place.done():
             return call, key, place
         try:
-            return self._warm.make(call, lambda: make_reply(route, call_verb(route, call), call))
+            return self._warm.make(call, lambda: make_reply(route, call_verb(route, call), call), is_warm=is_warm)
         finally:
             self._assemblies.leave(key, place)
 
@@ -244,15 +245,21 @@ class RouteTable:
         return reply
 
     def _read(
-        self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
+        self,
+        route: Route,
+        request: Request[Any, Any, Any],
+        body: bytes,
+        headers: Mapping[str, str],
+        project: ProjectHandle | None = None,
     ) -> tuple[Call, PageQuery]:
-        """Find the caller and the project, check the right, and read the arguments, in this order."""
+        """Find the caller and the project, unless it was found before, check the right, and read the arguments."""
         access, page, sent = get_access(request.scope), PageQuery(), None
         name = request.path_params.get(PROJECT)
         if route.find_project is not None:
             sent = read_body(route, body, headers.get("content-type", ""))
             name = route.find_project(sent, access, self.workspace)
-        project = None if name is None else open_project(self.workspace, access, str(name))
+        if project is None and name is not None:
+            project = open_project(self.workspace, access, str(name))
         access.require(route.right, None if project is None else project.id)
         if "if-match" in headers and not self._can_match(route):
             raise FabulaError(

@@ -20,6 +20,7 @@ from fabula.server.address import ServerAddress, make_address, open_socket
 from fabula.server.app import make_app
 from fabula.server.connections import BoundedProtocol
 from fabula.server.events import EventHub
+from fabula.server.garbage import limit_collections
 from fabula.server.programs import ProgramServer
 from fabula.server.streams import StreamHub
 from fabula.workspace.workspace import Workspace
@@ -95,6 +96,11 @@ class ProcessServer(uvicorn.Server):
         )
         super().__init__(config)
         self._on_started = on_started
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer until the server is told to stop."""
+        async with limit_collections(lambda: self.server_state.total_requests):
+            await super().serve(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to answer."""

@@ -309,6 +309,18 @@ _CONTEXT = (
         sentence=message("How many steps of relations bring further codex entries along; 0 brings none."),
     ),
     SettingDefinition(
+        name="codex.factsPerEntry",
+        group="context",
+        kind="int",
+        default=3,
+        minimum=0,
+        maximum=20,
+        scopes=_BOTH,
+        sentence=message(
+            "How many sentences that the book says of an entry stand beside it in a prompt; 0 leaves them out."
+        ),
+    ),
+    SettingDefinition(
         name="search.passages",
         group="context",
         kind="bool",

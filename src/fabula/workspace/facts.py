@@ -12,7 +12,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from fabula.codex import Codex, Entry, Progression, edits, progressions
-from fabula.codex.facts import Fact, Facts, FactText
+from fabula.codex.facts import PER_ENTRY, Fact, Facts, FactText
 from fabula.codex.tables import entries as entry_rows
 from fabula.constraints import Constraint
 from fabula.constraints import edits as constraint_edits
@@ -21,7 +21,7 @@ from fabula.core.ids import new_id
 from fabula.core.messages import message
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
-from fabula.settings import edits as settings
+from fabula.settings import edits as setting_edits
 from fabula.settings.values import get_value
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.lookup import find_by_name
@@ -42,10 +42,11 @@ class FactUse(StrEnum):
     CONSTRAINT = "constraint"
 
 
-class DismissedFacts(Struct, frozen=True):
-    """The ids of the facts that stay away."""
+class FactSettings(Struct, frozen=True):
+    """The ids of the facts that stay away, and how many facts of one entry a prompt holds."""
 
-    ids: frozenset[str] = frozenset()
+    dismissed: frozenset[str] = frozenset()
+    per_entry: int = PER_ENTRY
 
 
 class UsedFact(Struct, frozen=True):
@@ -56,9 +57,9 @@ class UsedFact(Struct, frozen=True):
     use: FactUse
 
 
-def load_dismissed(reading: ReadTransaction) -> DismissedFacts:
+def load_fact_settings(reading: ReadTransaction, per_entry: int) -> FactSettings:
     """Load which facts stay away."""
-    return DismissedFacts(frozenset(_read_dismissed(reading)))
+    return FactSettings(frozenset(_read_dismissed(reading)), per_entry)
 
 
 def make_facts(view: View, old_view: View | None = None) -> Facts | None:
@@ -66,13 +67,14 @@ def make_facts(view: View, old_view: View | None = None) -> Facts | None:
     codex, manuscript = view.snapshot(Codex), view.snapshot(Manuscript)
     if codex is None or manuscript is None:
         return None
-    dismissed = view.snapshot(DismissedFacts) or DismissedFacts()
+    settings = view.snapshot(FactSettings) or FactSettings()
     old = old_view.snapshot(Facts) if old_view is not None else None
     is_same = old is not None and old_view is not None and old_view.snapshot(Manuscript) is manuscript
-    if old is not None and is_same and old.codex is codex and old.dismissed == dismissed.ids:
+    is_same = is_same and old is not None and (old.dismissed, old.per_entry) == (settings.dismissed, settings.per_entry)
+    if old is not None and is_same and old.codex is codex:
         return old
     texts = (FactText(one.id, one.text, one.effective_known_to) for one in manuscript.documents)
-    return Facts(texts, codex, old, dismissed.ids)
+    return Facts(texts, codex, old, settings.dismissed, per_entry=settings.per_entry)
 
 
 class FactVerbs(ProjectVerbs):
@@ -81,7 +83,7 @@ class FactVerbs(ProjectVerbs):
     def list_facts(self, entry: str) -> list[Fact]:
         """List what the book says of an entry, the most telling sentences first."""
         facts, found = self._view.snapshot(Facts), self._find_entry(entry)
-        return [] if facts is None else list(facts.by_entry().get(found.id, ()))
+        return [] if facts is None else list(facts.list_facts(found.id))
 
     def find(self, entry: str, fact: str) -> Fact:
         """Return the fact of an entry with that number or id, or that begins so."""
@@ -131,12 +133,12 @@ class FactVerbs(ProjectVerbs):
         if codex is None or manuscript is None:
             return 0
         texts = (FactText(one.id, one.text, one.effective_known_to) for one in manuscript.documents)
-        everything = Facts(texts, codex).by_entry().get(owner.id, ())
+        everything = Facts(texts, codex, view.snapshot(Facts)).list_facts(owner.id)
         with self._write(message("facts restored: {name}", name=owner.name)) as tx:
             before = _read_dismissed(tx)
             own = {one.id for one in everything}.intersection(before)
             if own:
-                settings.set_value(tx, DISMISSED, [one for one in before if one not in own])
+                setting_edits.set_value(tx, DISMISSED, [one for one in before if one not in own])
         return len(own)
 
     def _find_entry(self, entry: str) -> Entry:
@@ -145,10 +147,10 @@ class FactVerbs(ProjectVerbs):
 
 
 def _dismiss(tx: WriteTransaction, fact_id: str) -> None:
-    settings.set_value(tx, DISMISSED, [*_read_dismissed(tx), fact_id][-MAX_DISMISSED:])
+    setting_edits.set_value(tx, DISMISSED, [*_read_dismissed(tx), fact_id][-MAX_DISMISSED:])
 
 
 def _read_dismissed(reading: ReadTransaction) -> list[str]:
-    stored = settings.read_stored(reading, DISMISSED)
+    stored = setting_edits.read_stored(reading, DISMISSED)
     ids = stored.value if stored is not None else []
     return [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []

@@ -248,7 +248,8 @@ class ProjectHandle:
 
         A chat that names no document and no place in it knows the story so far, and does not show its text.
         """
-        view, is_placed = self.view, document_id is not None or any(fields.get(name) is not None for name in _PLACES)
+        view = self.view_with(fields.get("conversation_id") or "")
+        is_placed = document_id is not None or any(fields.get(name) is not None for name in _PLACES)
         if document_id is None:
             check_unlimited(self.principal)
             documents = (view.snapshot(Manuscript) or Manuscript()).documents

@@ -36,6 +36,8 @@ class StoryDocument(Struct, frozen=True, kw_only=True):
     number: int | None  # that a reader gives to its chapter; None for a prologue
     title: str
     pov: str = ""
+    story_index: int = 0  # its place in the order in which the story happens
+    happens_elsewhere: bool = False  # whether the writer gave it a time of its own
 
 
 class Appearance(Struct, frozen=True, kw_only=True):
@@ -112,23 +114,27 @@ class TimelineVerbs(ProjectVerbs):
         else:
             chosen = [entry for entry in entries if entry.type == (kind or PEOPLE)]
             shown = entries if kind is None else chosen
-        documents = [_describe_document(view, number, entries) for number in range(len(view.timeline.entries))]
         return StoryTimeline(
-            documents=tuple(documents),
+            documents=tuple(_describe_documents(view, entries)),
             appearances=tuple(_count_appearances(view, entries, chosen)),
             facts=tuple(_collect_facts(view, codex, shown) if codex is not None else ()),
         )
 
 
-def _describe_document(view: View, index: int, entries: Sequence[Entry]) -> StoryDocument:
-    one = view.timeline.entries[index]
+def _describe_documents(view: View, entries: Sequence[Entry]) -> list[StoryDocument]:
     names = {entry.id: entry.name for entry in entries}
-    return StoryDocument(
-        document_id=one.document,
-        number=view.timeline.chapter_number(one.document),
-        title=one.title,
-        pov=names.get(one.pov, one.pov) if one.pov else "",
-    )
+    places = {document: index for index, document in enumerate(view.timeline.documents_in_story_order)}
+    return [
+        StoryDocument(
+            document_id=one.document,
+            number=view.timeline.chapter_number(one.document),
+            title=one.title,
+            pov=names.get(one.pov, one.pov) if one.pov else "",
+            story_index=places[one.document],
+            happens_elsewhere=one.when is not None,
+        )
+        for one in view.timeline.entries
+    ]
 
 
 def _count_appearances(view: View, entries: Sequence[Entry], chosen: Sequence[Entry]) -> list[Appearance]:

@@ -76,7 +76,7 @@ from fabula.store.store import LOCAL_USER, Store
 from fabula.store.tables import projects as project_rows
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.cards import load_cards
-from fabula.workspace.facts import DismissedFacts, load_dismissed, make_facts
+from fabula.workspace.facts import FactSettings, load_fact_settings, make_facts
 from fabula.workspace.search_corpus import SEARCHED_AREAS, StoredConversations, make_corpus
 
 MEGABYTE = 1_000_000
@@ -195,15 +195,13 @@ class ProjectViews:
                 found = cached.composed[conversation] if conversation else cached.view
         return found
 
-    def find_current(self, project_id: str, *, user: str = LOCAL_USER) -> tuple[tuple[int, ...], View] | None:
-        """Return the cached view of a project with its versions; None where it would have to be built."""
+    def find_current(self, project_id: str, *, user: str = LOCAL_USER) -> View | None:
+        """Return the cached view of a project; None where it would have to be built."""
         cached = self._find((project_id, user), "")
         if cached is None:
             return None
         others = cached.series.project_ids if cached.series is not None else ()
-        versions = self.store.versions(project=project_id, user=user, others=others)
-        found = cached.find(versions, "")
-        return None if found is None else (versions, found)
+        return cached.find(self.store.versions(project=project_id, user=user, others=others), "")
 
     @property
     def size(self) -> int:
@@ -493,8 +491,9 @@ def _load_part(
             changes.items("conversation"),
         )
     messages = conversations.messages.get(conversation, ())
-    size = sum(MESSAGE_BYTES + int(TEXT_FACTOR * getsizeof(one.content)) for one in messages)
-    return ConversationPart(versions, project, conversations, recaps, MESSAGE_BYTES + size)
+    text_size = sum(map(getsizeof, [one.content for one in messages]))
+    size = MESSAGE_BYTES * (len(messages) + 1) + int(TEXT_FACTOR * text_size)
+    return ConversationPart(versions, project, conversations, recaps, size)
 
 
 def _load_view(
@@ -534,7 +533,7 @@ def _load_view(
             latest_recaps=values["History.LatestRecaps"],
             relevant_history=values["History.RelevantHistory"],
         )
-        snapshots[DismissedFacts] = load_dismissed(reading)
+        snapshots[FactSettings] = load_fact_settings(reading, values["codex.factsPerEntry"])
         snapshots[Skills] = load_project_skills({row.name: row.value for row in reading.rows(settings)})
     if (
         "codex" in changes

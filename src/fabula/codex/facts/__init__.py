@@ -1,5 +1,5 @@
 """Facts: what the book itself says of each entry, sentence by sentence (cdx-10)."""
 
-from fabula.codex.facts.model import Fact, Facts, FactText
+from fabula.codex.facts.model import PER_ENTRY, Fact, Facts, FactText
 
-__all__ = ["Fact", "FactText", "Facts"]
+__all__ = ["PER_ENTRY", "Fact", "FactText", "Facts"]

@@ -130,8 +130,8 @@ class ChatPrompts:
             input_name=pinned.label if said is not None else "",
             exclude=pinned.later,
         )
-        if said is not None and said.audience is not None:
-            request = replace(request, input_known_to=tuple(sorted(listeners or ())))
+        if said is not None and listeners is not None:  # whoever is away does not know it either
+            request = replace(request, input_known_to=tuple(sorted(chat.attendance.find_knowers(said) or ())))
         others = [chat.people.by_id.get(one) for one in sorted(chat.attendance.participants - {speaker.id})]
         return ReplyTask(
             speaker=speaker,
