@@ -120,7 +120,7 @@ class SecurityMiddleware:
             await _send_problem(send_with_headers, encode_problem(problem))
             return
         try:
-            with record_span("request", **{"http.request.method": str(scope["method"])[:10]}) as notes:
+            with record_span("request", method=str(scope["method"])[:10]) as notes:
                 await self.app(scope, _make_receive(receive), send_with_headers)
                 notes.add("http.route", scope.get("path_template") or "other")
         except Exception as error:  # in the middle of an answer, which then ends: uvicorn would log the text
