@@ -25,6 +25,7 @@ from fabula.conversation.personas import make_macro_values
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, message
 from fabula.core.story import Perspective
+from fabula.core.tracing import record_span
 from fabula.core.view import Language, View
 from fabula.manuscript.model import Manuscript
 from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
@@ -394,7 +395,10 @@ class ProjectHandle:
             request = replace(request, conversation_id=own_conversation)
         fragments = working_memory.fragments(view.project.id, view.project.language)
         continuity = self._continuity.load(view.project.id, keys)
-        return view, keys, assemble(request, view, fragments=fragments, continuity=continuity)
+        with record_span("assembly") as notes:
+            result = assemble(request, view, fragments=fragments, continuity=continuity)
+            notes.add("fabula.prompt_tokens", result.token_count)
+        return view, keys, result
 
     def report_answer(self, assembly_id: str) -> None:
         """Report that an assembled prompt was sent or answered: the next request follows on from it (ctx-8)."""
