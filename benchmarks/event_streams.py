@@ -2,9 +2,10 @@
 
 A server runs in a process of its own. 1,000 streams follow projects in which nothing happens, and 200 follow one
 project each, which a writer of another process changes some times a second. Latency is the time from the end of a
-change to the arrival of its event. Every event must arrive once and in order. Memory is that of the server.
+change to the arrival of its event. Every event must arrive once and in order. Memory is that of the server. With
+`--postgres` all of them use a PostgreSQL server of this run in place of SQLite.
 
-    python -m benchmarks.event_streams [--json]
+    python -m benchmarks.event_streams [--postgres] [--json]
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -62,9 +65,9 @@ class Reader:
             writer.close()
 
 
-def start_server(folder: Path) -> tuple[subprocess.Popen[str], int, str]:
+def start_server(store: str) -> tuple[subprocess.Popen[str], int, str]:
     """Start a server; return its process, its port and the token."""
-    options = ["serve", "--port", "0", "--no-open", "--no-worker", "--store", str(folder)]
+    options = ["serve", "--port", "0", "--no-open", "--no-worker", "--store", store]
     process = subprocess.Popen([sys.executable, "-c", COMMAND, *options], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     printed = process.stdout.readline() + process.stdout.readline()
@@ -85,9 +88,9 @@ def read_cpu_time(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def write_rounds(folder: Path, projects: list[str], times: dict[str, dict[int, float]]) -> None:
+def write_rounds(store: str, projects: list[str], times: dict[str, dict[int, float]]) -> None:
     """Change each project a number of times, and note when each version was stored."""
-    with Workspace.open(folder) as workspace:
+    with Workspace.open(store) as workspace:
         handles = [workspace.project(one) for one in projects]
         for handle in handles:
             handle.codex.add("Lamp")
@@ -99,7 +102,7 @@ def write_rounds(folder: Path, projects: list[str], times: dict[str, dict[int, f
             time.sleep(max(0.0, PAUSE - (time.monotonic() - began)))
 
 
-async def measure(folder: Path, projects: list[str], port: int, token: str, pid: int) -> dict[str, float]:
+async def measure(store: str, projects: list[str], port: int, token: str, pid: int) -> dict[str, float]:
     """Open all streams, let the projects be changed, and compare what arrived with what was stored."""
     started = read_memory(pid)
     quiet, busy = projects[:QUIET_PROJECTS], projects[QUIET_PROJECTS:]
@@ -115,7 +118,7 @@ async def measure(folder: Path, projects: list[str], port: int, token: str, pid:
     await asyncio.sleep(10)
     idle_cpu = (read_cpu_time(pid) - cpu) / (time.monotonic() - began)
     times: dict[str, dict[int, float]] = defaultdict(dict)
-    writer = threading.Thread(target=write_rounds, args=(folder, busy, times))
+    writer = threading.Thread(target=write_rounds, args=(store, busy, times))
     cpu, began = read_cpu_time(pid), time.monotonic()
     writer.start()
     while writer.is_alive():
@@ -151,17 +154,31 @@ async def measure(folder: Path, projects: list[str], port: int, token: str, pid:
     }
 
 
+@contextmanager
+def make_store(*, is_server: bool) -> Iterator[str]:
+    """A store that is gone when the block ends: a folder, or a database of a PostgreSQL server."""
+    if is_server:
+        from tests.postgres import run_postgres
+
+        with run_postgres() as postgres:
+            yield postgres.get_uri()
+    else:
+        with tempfile.TemporaryDirectory(prefix="fabula-bench-") as folder:
+            yield folder
+
+
 def main() -> None:
-    options = arguments(__doc__ or "", data=False).parse_args()
+    parser = arguments(__doc__ or "", data=False)
+    parser.add_argument("--postgres", action="store_true", help="with PostgreSQL in place of SQLite")
+    options = parser.parse_args()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 8192), most))
-    with tempfile.TemporaryDirectory(prefix="fabula-bench-") as name:
-        folder = Path(name)
-        with Workspace.open(folder) as workspace:
+    with make_store(is_server=options.postgres) as store:
+        with Workspace.open(store) as workspace:
             projects = [workspace.create_project(f"Story {one}").id for one in range(QUIET_PROJECTS + WRITING)]
-        process, port, token = start_server(folder)
+        process, port, token = start_server(store)
         try:
-            figures = asyncio.run(measure(folder, projects, port, token, process.pid))
+            figures = asyncio.run(measure(store, projects, port, token, process.pid))
         finally:
             process.terminate()
             process.wait()

@@ -1,4 +1,4 @@
-"""The server under load: 500 assemblies at once over HTTP, how many it makes a second, and a long run.
+"""The server under load: 500 assemblies at once over HTTP, how many it makes a second, and while people work.
 
 Two processes share one socket and one SQLite store, with a project of a million characters in 125 documents or more.
 The client is `wrk` of Debian, which `make bench` unpacks into `.venv`. A route that returns a ready answer of the same
@@ -6,14 +6,18 @@ size, and an empty one, are measured in the same run; both pass the same checks 
 time from sending a request to having its answer where 500 are sent at once on open connections. The calmest of several
 rounds counts, because what else runs on the machine can only make a round slower.
 
-With `--soak MINUTES` the server answers at half of its rate for so long, while documents are edited and background
-jobs run. No chat goes on meanwhile.
+Then the server answers at half of its rate for ten seconds, or for `--soak MINUTES`, while people edit and chat and
+background jobs run, among them recaps, with a model of this process that answers at once. `loop_held_max_ms` is the
+longest time of the processor that a request held an event loop without a pause, `loop_lag_p99_ms` and
+`loop_lag_max_ms` are how late timers of the loops were, which other programs of the machine make worse. Errors are
+answers that are no success, replies without a text, and jobs that failed.
 
     python -m benchmarks.load [--json] [--data DIR] [--soak MINUTES]
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -23,30 +27,40 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 from litestar import MediaType, Request, Response, get, post
 from msgspec import Struct
+from tests.llm.server import Exchange, ModelServer, chunk, run_server
 
-from benchmarks.figures import arguments, loop_ms, report, show
+from benchmarks.figures import arguments, loop_ms, percentile, report, show
 from benchmarks.novels import chapters, project
 from fabula.access.passwords import make_secret
+from fabula.jobs import queue
+from fabula.jobs.model import JobState
 from fabula.manuscript.model import Manuscript
 from fabula.server.address import open_socket
+from fabula.server.loop_lag import measure_loop_lag
+from fabula.server.security import ASGIApp
 from fabula.server.serving import ProcessServer
+from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 
 PROCESSES, CHARACTERS, WINDOW = 2, 1_000_000, 8192
 BURST, BURST_SECONDS, ROUNDS = 500, 5, 5  # wrk always runs for whole seconds
 SUSTAINED_CONNECTIONS, SUSTAINED_SECONDS = 64, 6
+WORK_SECONDS = 10  # of people who edit and chat, without `--soak`
+CHATS = 12  # that go on in turn
 SCRIPT = Path(__file__).with_name("load.lua")
 SPAWN = get_context("spawn")
 
@@ -79,8 +93,62 @@ def find_wrk() -> tuple[str, dict[str, str]]:
     return str(unpacked / "usr/bin/wrk"), {**os.environ, "LD_LIBRARY_PATH": str(libraries)}
 
 
-def serve_process(opened: socket.socket, store: str, token: str, size: int, runs_jobs: bool, ready: Connection) -> None:
-    """Be one of the processes of the server, with two more routes to compare with."""
+class LoopTimes(Struct):
+    """How an event loop was held: milliseconds of lag, and of the processor for each step of a request."""
+
+    lags: list[float] = []
+    longest_step: float = 0.0
+
+
+class TimedSteps:
+    """Awaits a coroutine, and measures each step of it between two pauses."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, None], times: LoopTimes) -> None:
+        self._coroutine, self._times = coroutine, times
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        step: Callable[[], Any] = partial(self._coroutine.send, None)
+        while True:
+            start = time.thread_time()
+            try:
+                waits_for = step()
+            except StopIteration:
+                return
+            finally:
+                self._times.longest_step = max(self._times.longest_step, (time.thread_time() - start) * 1000)
+            try:
+                yield waits_for
+            except BaseException as error:  # the request was cancelled
+                step = partial(self._coroutine.throw, error)
+            else:
+                step = partial(self._coroutine.send, None)
+
+
+def watch_steps(app: ASGIApp, times: LoopTimes) -> ASGIApp:
+    """Return an application that measures the steps of each request."""
+
+    async def watched(scope: Any, receive: Any, send: Any) -> None:
+        answering = cast("Coroutine[Any, Any, None]", app(scope, receive, send))
+        await (TimedSteps(answering, times) if scope["type"] == "http" else answering)
+
+    return watched
+
+
+def serve_process(
+    opened: socket.socket, store: str, token: str, size: int, runs_jobs: bool, is_watched: bool, parent: Connection
+) -> None:
+    """Be one of the processes of the server, with two more routes to compare with.
+
+    The parent is told the id of the process, and at the end how its loop was held.
+    """
+    times = LoopTimes()
+    tasks: list[asyncio.Task[None]] = []
+
+    def begin() -> None:
+        if is_watched:
+            tasks.append(asyncio.create_task(measure_loop_lag(lambda lag: times.lags.append(lag * 1000))))
+        parent.send(os.getpid())
+
     answer = json.dumps({"answer": "x" * (size - 14)}).encode()
 
     @post("/bench/ready", status_code=200)
@@ -100,10 +168,13 @@ def serve_process(opened: socket.socket, store: str, token: str, size: int, runs
             workspace,
             host="127.0.0.1",
             token=token,
-            on_started=lambda: ready.send(os.getpid()),
+            on_started=begin,
             handlers=[give_ready, give_empty],
         )
+        if is_watched:
+            server.config.app = watch_steps(cast("ASGIApp", server.config.app), times)
         server.run(sockets=[opened])
+    parent.send((times.lags, times.longest_step))
 
 
 class LoadServer:
@@ -111,6 +182,7 @@ class LoadServer:
 
     def __init__(self, url: str, token: str, folder: Path, project_id: str, processes: Sequence[int]) -> None:
         self.url, self.token, self.project_id, self.processes = url, token, project_id, processes
+        self.loop_times: list[LoopTimes] = []  # of each process, once all have ended
         self._folder = folder
         self._command, self._environment = find_wrk()
 
@@ -146,24 +218,29 @@ class LoadServer:
 
 
 @contextmanager
-def run_load_server(folder: Path, project_id: str, size: int, *, runs_jobs: bool) -> Iterator[LoadServer]:
+def run_load_server(
+    folder: Path, project_id: str, size: int, *, runs_jobs: bool = False, is_watched: bool = False
+) -> Iterator[LoadServer]:
     """Run the server until the block ends."""
-    token, processes, ids = make_secret(), [], []
+    token, processes, pipes = make_secret(), [], []
     with open_socket("127.0.0.1", 0) as opened:
         try:
             for number in range(PROCESSES):
-                ready, sent = SPAWN.Pipe(duplex=False)
-                words = (opened, str(folder / "data"), token, size, runs_jobs and number == 0, sent)
+                pipe, sent = SPAWN.Pipe(duplex=False)
+                words = (opened, str(folder / "data"), token, size, runs_jobs and number == 0, is_watched, sent)
                 process = SPAWN.Process(target=serve_process, args=words)
                 process.start()
                 processes.append(process)
-                ids.append(ready.recv())
-            yield LoadServer(f"http://127.0.0.1:{opened.getsockname()[1]}", token, folder, project_id, ids)
+                pipes.append(pipe)
+            url = f"http://127.0.0.1:{opened.getsockname()[1]}"
+            server = LoadServer(url, token, folder, project_id, [pipe.recv() for pipe in pipes])
+            yield server
         finally:
             for process in processes:
                 process.terminate()
-            for process in processes:
-                process.join()
+        server.loop_times = [LoopTimes(*pipe.recv()) for pipe in pipes]
+        for process in processes:
+            process.join()
 
 
 def make_requests(project_id: str, documents: Sequence[tuple[str, int]], number: int, seed: int) -> list[str]:
@@ -216,43 +293,63 @@ def measure(folder: Path, data: Path | None, soak_minutes: float) -> dict[str, f
     assert len(documents) >= 125
     figures: dict[str, float] = {}
     rows: list[tuple[object, ...]] = []
-    with run_load_server(folder, handle.id, size, runs_jobs=bool(soak_minutes)) as server:
+    with run_load_server(folder, handle.id, size) as server:
         assemble = server.write_requests("assemble.txt", make_requests(handle.id, documents, 2000, 1))
-        ready = server.write_requests("ready.txt", ["POST /bench/ready {}"])
-        empty = server.write_requests("empty.txt", ["GET /bench/empty"])
         for is_on, name in ((True, "burst500_search_p95_ms"), (False, "burst500_p95_ms")):
             set_search(server, is_on)
-            for _ in range(2):  # each process has made prompts of every document then
-                server.run(assemble, connections=SUSTAINED_CONNECTIONS, seconds=SUSTAINED_SECONDS)
+            warm_up(server, assemble)
             figures[name], ok = measure_bursts(server, assemble)
             rows.append((f"500 at once, search {'on' if is_on else 'off'}, p95 ms", figures[name], f"{ok} of 500"))
             figures["burst500_ok"] = min(figures.get("burst500_ok", BURST), ok)
-        ratios, rates = [], {"sustained": 0.0, "ready": 0.0, "empty": 0.0}
-        costs: dict[str, float] = {}
-        for _ in range(3):
-            found = {}
-            for kind, file in (("ready", ready), ("sustained", assemble), ("empty", empty)):
-                before = server.processor_seconds()
-                run = server.run(file, connections=SUSTAINED_CONNECTIONS, seconds=SUSTAINED_SECONDS)
-                found[kind] = run.per_second
-                cost = (server.processor_seconds() - before) * 1000 / max(run.requests, 1)
-                costs[kind] = min(costs.get(kind, cost), cost)
-                rates[kind] = max(rates[kind], run.per_second)
-            ratios.append(found["sustained"] / found["ready"])
-        figures |= {f"{kind}_per_s": rate for kind, rate in rates.items()}
-        figures["sustained_ratio"] = median(ratios)
-        rows += [(f"{kind}, a second; ms of processor each", rates[kind], costs[kind]) for kind in rates]
-        by_cost = costs["ready"] / costs["sustained"]
-        rows.append(("sustained / ready, by rate; by processor time", median(ratios), by_cost))
-        if soak_minutes:
-            figures |= soak(server, assemble, documents, rates["sustained"] / 2, soak_minutes * 60)
-        speed.append(loop_ms())
+        figures |= measure_rates(server, assemble, rows)
+    with run_model(folder) as model, Workspace.open(folder / "data") as workspace:
+        chats = start_chats(workspace, handle.id)
+        with run_load_server(folder, handle.id, size, runs_jobs=True, is_watched=True) as server:
+            warm_up(server, assemble)
+            seconds = soak_minutes * 60 or WORK_SECONDS
+            found = work(server, assemble, documents, chats, figures["sustained_per_s"] / 2, seconds, model)
+        failed = count_failed_jobs(workspace, handle.id)
+    lags = [lag for one in server.loop_times for lag in one.lags]
+    figures |= {"loop_lag_p99_ms": percentile(lags, 0.99), "loop_lag_max_ms": max(lags)}
+    figures["loop_held_max_ms"] = max(one.longest_step for one in server.loop_times)
+    rows += [("beside edits, chats and jobs: p99 ms; errors", found["soak_p99_ms"], found["soak_errors"] + failed)]
+    rows += [(f"{name}, beside them", figures[name], "") for name in figures if name.startswith("loop_")]
+    if soak_minutes:
+        figures |= found | {"soak_errors": found["soak_errors"] + failed}
+    speed.append(loop_ms())
     show("the server under load", ("workload", "figure", "beside it"), rows)
     figures["loop_ms"] = max(speed)
     return figures
 
 
-def _measure_answer(handle: Any) -> int:
+def warm_up(server: LoadServer, requests: Path) -> None:
+    """Let each process make prompts of every document."""
+    for _ in range(2):
+        server.run(requests, connections=SUSTAINED_CONNECTIONS, seconds=SUSTAINED_SECONDS)
+
+
+def measure_rates(server: LoadServer, assemble: Path, rows: list[tuple[object, ...]]) -> dict[str, float]:
+    """How many prompts, ready answers and empty ones the server makes a second, in turn."""
+    ready = server.write_requests("ready.txt", ["POST /bench/ready {}"])
+    empty = server.write_requests("empty.txt", ["GET /bench/empty"])
+    ratios, rates = [], {"sustained": 0.0, "ready": 0.0, "empty": 0.0}
+    costs: dict[str, float] = {}
+    for _ in range(3):
+        found = {}
+        for kind, file in (("ready", ready), ("sustained", assemble), ("empty", empty)):
+            before = server.processor_seconds()
+            run = server.run(file, connections=SUSTAINED_CONNECTIONS, seconds=SUSTAINED_SECONDS)
+            found[kind] = run.per_second
+            cost = (server.processor_seconds() - before) * 1000 / max(run.requests, 1)
+            costs[kind] = min(costs.get(kind, cost), cost)
+            rates[kind] = max(rates[kind], run.per_second)
+        ratios.append(found["sustained"] / found["ready"])
+    rows += [(f"{kind}, a second; ms of processor each", rates[kind], costs[kind]) for kind in rates]
+    rows.append(("sustained / ready, by rate; by processor time", median(ratios), costs["ready"] / costs["sustained"]))
+    return {f"{kind}_per_s": rate for kind, rate in rates.items()} | {"sustained_ratio": median(ratios)}
+
+
+def _measure_answer(handle: ProjectHandle) -> int:
     """The bytes of one answer."""
     from msgspec.json import encode
 
@@ -261,33 +358,88 @@ def _measure_answer(handle: Any) -> int:
     return len(encode(describe_prompt(handle.assemble(handle.request(window=WINDOW)))))
 
 
-def soak(
-    server: LoadServer, requests: Path, documents: Sequence[tuple[str, int]], rate: float, seconds: float
+async def answer_at_once(exchange: Exchange) -> None:
+    """Answer as a model does, in some pieces."""
+    await exchange.send_head()
+    for piece in ("The lamp ", "was lit, ", "and nobody ", "had seen who lit it."):
+        await exchange.send_event(chunk(piece))
+    await exchange.send_event(chunk(why="stop"))
+    await exchange.send_event("[DONE]")
+
+
+@contextmanager
+def run_model(folder: Path) -> Iterator[ModelServer]:
+    """Run a model that people and background jobs ask, until the block ends."""
+    before, models = os.environ.get("FABULA_MODELS"), folder / "models.toml"
+    with run_server() as model:
+        model.script = answer_at_once
+        place = f'[places.lab]\nbase_url = "{model.url}"\nneeds_key = false\nmodel = "gpt-4o"\n'
+        models.write_text(f'background = "lab"\n\n{place}', encoding="utf-8")
+        os.environ["FABULA_MODELS"] = str(models)  # which the processes of the server have too
+        try:
+            yield model
+        finally:
+            os.environ.pop("FABULA_MODELS")
+            if before is not None:
+                os.environ["FABULA_MODELS"] = before
+
+
+def start_chats(workspace: Workspace, project_id: str) -> list[str]:
+    """Start conversations with somebody who answers; return their ids."""
+    workspace.settings().set("llm.provider", "lab", scope="person")
+    handle = workspace.project(project_id)
+    handle.participants.add("Bo", persona="A pilot who knows the coast.")
+    return [handle.chat.start(["Bo"]).record.id for _ in range(CHATS)]
+
+
+def count_failed_jobs(workspace: Workspace, project_id: str) -> int:
+    """How many background jobs have failed."""
+    with workspace.store.read(project=project_id) as reading:
+        return queue.count_jobs(reading)[JobState.FAILED]
+
+
+def work(
+    server: LoadServer,
+    requests: Path,
+    documents: Sequence[tuple[str, int]],
+    chats: Sequence[str],
+    rate: float,
+    seconds: float,
+    model: ModelServer,
 ) -> dict[str, float]:
-    """Answer at a rate while documents are edited and jobs run."""
-    stop, failures = threading.Event(), []
+    """Answer at a rate while people edit and chat, which background jobs follow from."""
+    stop, failures = threading.Event(), list[str]()
     memory: list[float] = []
 
-    def disturb() -> None:
+    def edit(client: httpx2.Client, number: int) -> None:
+        path = f"/api/projects/{server.project_id}/chapters/{documents[number % len(documents)][0]}"
+        text = client.get(path).raise_for_status().json()["text"]
+        client.put(path, json={"text": f"{text}\n\nA line of round {number}."[-12_000:]}).raise_for_status()
+
+    def talk(client: httpx2.Client, number: int) -> None:
+        sent = {"message": f"Who lit the lamp in round {number}?", "thread_id": chats[number % len(chats)]}
+        answer = client.post("/api/chat", json={**sent, "project_id": server.project_id}).raise_for_status().json()
+        if not all(one.get("content") for one in answer["responses"]):
+            failures.append(str(answer))
+        model.exchanges.clear()
+
+    def repeat(act: Callable[[httpx2.Client, int], None]) -> None:
         with server.client() as client:
-            path = f"/api/projects/{server.project_id}"
-            for number in range(10**9):
-                if stop.wait(1.0):
-                    return
-                chapter = documents[number % len(documents)][0]
+            number = 0
+            while not stop.wait(1.0):
                 try:
-                    text = client.get(f"{path}/chapters/{chapter}").raise_for_status().json()["text"]
-                    changed = {"text": f"{text}\n\nA line of round {number}."[-12_000:]}
-                    client.put(f"{path}/chapters/{chapter}", json=changed).raise_for_status()
+                    act(client, number)
                 except httpx2.HTTPError as error:
                     failures.append(repr(error))
+                number += 1
 
     def sample() -> None:
-        while not stop.wait(5.0):
+        while not stop.wait(min(5.0, seconds / 20)):
             with suppress(OSError):
                 memory.append(server.memory())
 
-    threads = [threading.Thread(target=one) for one in (disturb, sample)]
+    threads = [threading.Thread(target=repeat, args=(act,)) for act in (edit, talk)]
+    threads.append(threading.Thread(target=sample))
     for thread in threads:
         thread.start()
     run = server.run(
@@ -299,9 +451,11 @@ def soak(
     stop.set()
     for thread in threads:
         thread.join()
+    for failure in failures[:5]:
+        print(failure, file=sys.stderr)
     fifth = max(1, len(memory) // 5)
     growth = median(memory[-fifth:]) / median(memory[fifth : 2 * fifth] or memory) - 1
-    return {"soak_p99_ms": run.p99, "soak_errors": run.errors + len(failures), "soak_memory_growth": growth}
+    return {"soak_p99_ms": run.p99, "soak_errors": float(run.errors + len(failures)), "soak_memory_growth": growth}
 
 
 if __name__ == "__main__":

@@ -1,19 +1,48 @@
-"""Pictures of every view of the page into `docs/screenshots`: light and dark, wide and narrow, English and Chinese."""
+"""Pictures of every view of the page into `docs/screenshots`: light and dark, wide and narrow, some in Chinese.
+
+Pictures are WebP, which the browser itself makes. A picture over 150 kB is refused.
+"""
 
 from __future__ import annotations
 
+import base64
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec import Struct
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.page import serve
+from fabula.jobs.tables import jobs
+from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 
-TARGET = Path(__file__).parents[1] / "docs" / "screenshots"
+ROOT = Path(__file__).parents[1]
+TARGET = ROOT / "docs" / "screenshots"
+VIEWS = ROOT / "web" / "src" / "views" / "index.ts"
 SIZES = {"wide": (1440, 900), "narrow": (360, 740)}
+THEMES = ("light", "dark")
+IN_CHINESE = ("start", "write", "codex", "talk")  # those that show the most text
+MAX_BYTES = 150_000
+_QUALITIES = (0.8, 0.65, 0.5)
+_ENCODE = """async ([png, quality]) => {
+  const image = new Image();
+  image.src = 'data:image/png;base64,' + png;
+  await image.decode();
+  const canvas = Object.assign(document.createElement('canvas'), { width: image.width, height: image.height });
+  canvas.getContext('2d').drawImage(image, 0, 0);
+  return canvas.toDataURL('image/webp', quality).split(',')[1];
+}"""
+
+
+class ViewShot(Struct, frozen=True):
+    """What a picture of a view shows: the address behind the project, and what is done there first."""
+
+    place: str
+    prepare: Callable[[Page], None] | None = None
 
 
 def show_desk(page: Page) -> None:
@@ -35,62 +64,94 @@ def show_inspector(page: Page) -> None:
     page.wait_for_selector(".inspector article")
 
 
-def show_view(page: Page) -> None:
-    """Show any other view."""
-    page.wait_for_selector("main")
-
-
-SHOTS: dict[str, tuple[str, Callable[[Page], None]]] = {
-    "start": ("#/", show_view),
-    "desk": ("#/{story}/write/6", show_desk),
-    "inspector": ("#/{story}/write/6", show_inspector),
+SHOTS = {  # by view; a view that is not here is shown as it opens
+    "write": ViewShot("write/6", show_desk),
+    "inspector": ViewShot("write/6", show_inspector),
+    "codex": ViewShot("codex/{entry}"),
+    "talk": ViewShot("talk/{talk}"),
+    "history": ViewShot("history?with={people}"),
 }
 
 
-def take(browser: Browser, url: str, token: str, stories: dict[str, str]) -> None:
+def find_views() -> list[str]:
+    """Return the names of all views, in the order of the header."""
+    return re.findall(r'\{ name: "(\w+)"', VIEWS.read_text("utf-8"))
+
+
+def prepare(workspace: Workspace, sample: str) -> tuple[ProjectHandle, dict[str, str]]:
+    """Copy a sample, add what makes its views worth a look, and return what their addresses name."""
+    story = workspace.copy_sample(sample)
+    person, other = [one for one in story.codex.list_entries() if one.type == "character"][:2]
+    is_chinese = story.view.project.language == "zh"
+    state = story.chat.start([person.name, other.name], title="夜里" if is_chinese else "At night")
+    talk = state.record.id
+    said = (
+        ("灯还亮着吗？", "亮着。可是油不多了。") if is_chinese else ("Is the lamp lit?", "It is. But the oil is low.")
+    )
+    player = next(one.name for one in state.present if one.id.startswith("player:"))
+    story.conversations.record(talk, said[0], speaker=player)
+    story.conversations.record(talk, said[1], speaker=person.name)
+    note = "模型没有回答。" if is_chinese else "The model did not answer."
+    with workspace.store.write(project=story.id) as tx:
+        done = {"state": "done", "started": "2026-11-01T10:00:00Z", "ended": "2026-11-01T10:00:02Z"}
+        for number in range(1, 5):
+            tx.update_rows(jobs, done, jobs.c.key == f"synopsis:ch-0{number}")
+        failed = {"state": "failed", "why": "LLM_TIMEOUT", "note": note, "tries": 3}
+        tx.update_rows(jobs, failed, jobs.c.key == "synopsis:ch-05")
+    return story, {"entry": person.id, "talk": talk, "people": f"{player},{person.name},{other.name}"}
+
+
+def take(browser: Browser, url: str, token: str, stories: dict[str, tuple[str, dict[str, str]]]) -> None:
     """Take all pictures."""
-    views: list[str] = []
-    for size, (width, height) in SIZES.items():
-        for theme in ("light", "dark"):
-            for language, story in stories.items():
+    encoder = browser.new_page()
+    for language, (story, names) in stories.items():
+        for size, (width, height) in SIZES.items():
+            for theme in THEMES:
                 context = browser.new_context(
                     viewport={"width": width, "height": height},
                     color_scheme="dark" if theme == "dark" else "light",
                     locale="zh-CN" if language == "zh" else "en-GB",
                     extra_http_headers={"Authorization": f"Bearer {token}"},
                 )
-                if not views:
-                    views = find_views(context.new_page(), url, story)
-                shots = {**SHOTS, **{name: (f"#/{{story}}/{name}", show_view) for name in views}}
-                for name, (address, show) in shots.items():
+                for view in ("start", *find_views(), "inspector"):
+                    if language == "zh" and view not in IN_CHINESE:
+                        continue
+                    shot = SHOTS.get(view, ViewShot(view))
                     page = context.new_page()
-                    page.goto(f"{url}/{address.format(story=story)}")
-                    show(page)
+                    page.goto(f"{url}/#/" + ("" if view == "start" else f"{story}/{shot.place.format(**names)}"))
+                    page.wait_for_selector("main")
+                    if shot.prepare is not None:
+                        shot.prepare(page)
                     page.wait_for_timeout(1500)
-                    page.screenshot(path=TARGET / f"{name}-{size}-{theme}-{language}.png")
+                    write(encoder, page.screenshot(), TARGET / f"{view}-{size}-{theme}-{language}.webp")
                     page.close()
                 context.close()
 
 
-def find_views(page: Page, url: str, story: str) -> list[str]:
-    """Return the names of the other views, from the links in the header."""
-    page.goto(f"{url}/#/{story}/write")
-    page.wait_for_selector("nav a")
-    links: list[str] = page.eval_on_selector_all("header a[href]", "all => all.map(one => one.getAttribute('href'))")
-    page.close()
-    named = [link.split("/")[2] for link in links if link.count("/") == 2]
-    return [name for name in dict.fromkeys(named) if name not in ("", "write")]
+def write(encoder: Page, png: bytes, path: Path) -> None:
+    """Write a picture as WebP, with fewer details where it would be too large."""
+    for quality in _QUALITIES:
+        encoded: str = encoder.evaluate(_ENCODE, [base64.b64encode(png).decode(), quality])
+        data = base64.b64decode(encoded)
+        if len(data) <= MAX_BYTES:
+            path.write_bytes(data)
+            return
+    raise AssertionError(f"{path.name} has {len(data):,} bytes")
 
 
 def main() -> None:
     """Make both samples, serve them, and take all pictures."""
     chromium = shutil.which("chromium")
     assert chromium is not None, "chromium is not installed"
-    TARGET.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(TARGET, ignore_errors=True)
+    TARGET.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as folder:
         with Workspace.open(Path(folder)) as workspace:
             workspace.settings().set("llm.provider", "demo", scope="person")
-            stories = {"en": workspace.copy_sample("lantern_coast").id, "zh": workspace.copy_sample("wugang").id}
+            workspace.people.add("ann", name="Ann Tarn", password="a long one")
+            prepared = {"en": prepare(workspace, "lantern_coast"), "zh": prepare(workspace, "wugang")}
+            workspace.people.set_role("ann", prepared["en"][0].id, "editor")
+            stories = {language: (story.id, names) for language, (story, names) in prepared.items()}
         with serve(Path(folder)) as (url, token), sync_playwright() as started:
             browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             take(browser, url, token, stories)

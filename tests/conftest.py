@@ -20,6 +20,8 @@ from fabula.store.store import Store
 from tests.blank import lay
 from tests.log_check import LogCheck
 
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"  # no test touches the keyring of this machine
+
 ENGINES = ("sqlite", "postgres")
 
 # Timings never decide a test: a machine may be busy with something else.

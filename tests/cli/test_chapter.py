@@ -127,3 +127,25 @@ def test_a_project_is_renamed_described_deleted_and_restored(room: Room) -> None
     room.run("project", "delete", "The Lamp", "--yes")
     assert "is back" in room.run("project", "restore", "The Lamp")
     assert "PROJECT_NOT_FOUND" in room.run("project", "restore", "Nowhere", code=3)
+
+
+def test_a_chapter_happens_before_another_one_and_again_where_it_is_read(room: Room) -> None:
+    def order() -> list[int]:
+        documents = room.read("timeline", "Coast")["documents"]
+        return [one["number"] for one in sorted(documents, key=lambda one: one["storyIndex"])]
+
+    assert "number 2 of 7" in room.run("chapter", "happens", "Coast", "5", "--before", "2")
+    assert order() == [1, 5, 2, 3, 4, 6, 7]
+    room.run("chapter", "happens", "Coast", "7", "--before", "1")
+    room.run("chapter", "happens", "Coast", "1", "--after", "6")
+    assert order() == [7, 5, 2, 3, 4, 6, 1]
+    assert [one["number"] for one in room.read("timeline", "Coast")["documents"] if one["happensElsewhere"]] == [
+        1,
+        5,
+        7,
+    ]
+    for number in (1, 5, 7):
+        room.run("chapter", "happens", "Coast", str(number))
+    assert order() == [1, 2, 3, 4, 5, 6, 7]
+    assert "itself" in room.run("chapter", "happens", "Coast", "3", "--after", "3", code=2)
+    assert "not both" in room.run("chapter", "happens", "Coast", "3", "--after", "4", "--before", "2", code=2)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from fabula.cli.chat.lines import list_completions
-from fabula.cli.chat.session import COMMANDS
+from fabula.cli.chat.slash_commands import COMMANDS
 from tests.cli.test_codex import Room, room
 from tests.jobs.fake_jobs import wait_until
 from tests.llm.server import Exchange, ModelServer, chunk, error_answer, openai_answer, run_server
@@ -108,6 +108,23 @@ def test_a_mention_of_nobody_who_is_present_is_told(chat: Chat) -> None:
     assert next(one["notes"] for one in events if one["event"] == "message") == [
         "Hope Tarn has left this conversation."
     ]
+
+
+def test_what_is_said_elsewhere_meanwhile_is_shown_once(chat: Chat) -> None:
+    chat.run("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier", lines="@Mara one?\n")
+    command = [sys.executable, "-m", "fabula.cli.main", "history", "record", "Coast", "Pier"]
+
+    async def answer_after_others(exchange: Exchange) -> None:
+        if "Well?" in str(exchange.request):
+            await asyncio.to_thread(subprocess.run, [*command, "Two.", "--as", "Hope Tarn"], check=True)
+            await asyncio.to_thread(
+                subprocess.run, [*command, "Secret.", "--as", "Hope Tarn", "--to", "Mara"], check=True
+            )
+        await answer_by_name(exchange)
+
+    chat.server.script = answer_after_others
+    said = chat.run("--conversation", "Pier", lines="@Mara Well?\n/mode\n").splitlines()
+    assert said[2:] == ["Mara Venn: It was me.", "4. Hope Tarn: Two."]
 
 
 def test_a_conversation_that_is_deleted_elsewhere_ends_the_chat(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -620,6 +637,7 @@ def test_points_of_a_quiz_are_told_and_the_mode_has_its_own_name(chat: Chat) -> 
     said = chat.run(*people, lines="@Mara +1\n")
     assert said == "* [Scores: Mara Venn 1]\n"
     assert "The mode is quiz." in chat.told
+    assert "The mode is quiz." in chat.run("--conversation", "Quiz", lines="/who\n")
     chat.run("--with", "Mara", "--with", "Hope Tarn", "--mode", "werewolf", "--title", "Night", lines="Well?\n")
     shown = chat.room.run("history", "show", "Coast", "Night")
     assert "the mode (to Mara Venn only): [You are a" in shown

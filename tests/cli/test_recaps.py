@@ -98,6 +98,7 @@ def test_their_settings_are_shown_and_set(told: Room) -> None:
         "History.RecapMaxChars": 1200,
         "History.SummaryOverMessages": 60,
         "History.SummaryOverTokens": 6000,
+        "History.LatestRecaps": 3,
         "History.Budget.MaxLatencyMs": 5000,
     }
     told.run("setting", "set", "Coast", "History.Recaps", "false")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from fabula.context import Attachment, Code, Layer, Reason, Result
+from fabula.context import Attachment, Code, Engine, FabulaError, Layer, Reason, Request, Result, View
 from fabula.context.render import count_whole
 from tests.context.builders import ask, check_result, engine, sized, story, verdicts, warned
 
@@ -137,3 +138,22 @@ def test_an_empty_file_is_dropped_and_said_so(text: str) -> None:
     result = assembled(Attachment(id="none", kind="file", name="空", text=text))
     warned(Code.ATTACHMENT_DROPPED, result)
     assert "[文件：空]" not in result.prompt
+
+
+def test_an_attachment_beside_which_the_instruction_has_no_room_is_dropped() -> None:
+    """The smallest window in which the instruction fits by itself."""
+    request = ask(additional_input=sized(600), reply_tokens=0)
+    here, view = engine(), story(constraints=())
+    window = next(size for size in range(600, 4000, 10) if fits(here, replace(request, window=size), view))
+    note = Attachment(id="note", kind="file", name="note.txt", text=sized(100))
+    result = here.assemble(replace(request, window=window, attachments=(note,)), view)
+    check_result(result)
+    assert verdicts(result)["attachment:note"].reason is Reason.NO_ROOM
+    warned(Code.ATTACHMENT_DROPPED, result)
+
+
+def fits(here: Engine, request: Request, view: View) -> bool:
+    try:
+        return bool(here.assemble(request, view))
+    except FabulaError:
+        return False

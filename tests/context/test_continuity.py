@@ -18,7 +18,7 @@ from fabula.context import (
     Request,
     Result,
 )
-from fabula.context.continuity import share_selection
+from fabula.context.continuity import find_held_knowers, share_selection
 from fabula.conversation.model import Conversations, Message
 from fabula.core.view import Project, View
 from fabula.manuscript.model import Document
@@ -346,6 +346,16 @@ def test_a_speaker_takes_over_a_selection_only_with_the_knowledge_that_it_follow
     taken = share_selection(own, other, frozenset({"bo"}))
     assert (taken.retrieved, taken.source_state) == (("history:2",), {"lorebook": b"own"})
     assert share_selection(own, NO_CONTINUITY, frozenset({"bo"})) == own
+
+
+def test_what_is_only_held_over_is_shared_with_those_who_know_what_brought_it_in() -> None:
+    before = Continuity(document="talk", retrieved=("lorebook:a",), known_to=("ann", "bo"))
+    held = find_held_knowers(before, ["lorebook:a"])
+    later = Continuity(document="talk", retrieved=("lorebook:a",), known_to=("ann", "bo", "cleo"), held_known_to=held)
+    assert share_selection(NO_CONTINUITY, later, frozenset({"cleo"})) == NO_CONTINUITY
+    assert share_selection(NO_CONTINUITY, later, frozenset({"bo"})).retrieved == ("lorebook:a",)
+    assert find_held_knowers(later, ["lorebook:a"]) == held, "as long as it is held over"
+    assert find_held_knowers(replace(later, held_known_to={}), ["lorebook:a"]) == {"lorebook:a": ("ann", "bo", "cleo")}
 
 
 def test_a_speaker_keeps_the_own_selection_until_another_adds_to_it_or_is_made_anew() -> None:

@@ -114,6 +114,14 @@ def test_depth_counts_the_messages_that_follow_with_the_input_as_one(depth: int,
         assert result.prompt.endswith("<here>")
 
 
+@pytest.mark.parametrize(("depth", "before", "after"), [(0, "TURN", ""), (1, "M2.", "M3."), (3, "", "M1.")])
+def test_the_line_that_says_who_speaks_next_is_no_message_by_depth(depth: int, before: str, after: str) -> None:
+    turn = replace(closing(), source="turn", text="TURN")
+    given = [*(make_message(n, f"M{n}.") for n in range(1, 4)), turn]
+    request = Request(project_id=PROJECT, recipe="chat", window=8192, preset=Preset(nodes=(note("here", depth=depth),)))
+    in_order(Engine().assemble(request, fragments=given), *filter(None, (before, "<here>", after)))
+
+
 def test_depth_zero_without_an_input_stands_behind_the_newest_message() -> None:
     given = [make_message(n, f"M{n}.") for n in range(1, 4)]
     request = Request(project_id=PROJECT, recipe="chat", window=8192, preset=Preset(nodes=(note("here", depth=0),)))

@@ -27,6 +27,7 @@ from fabula.context import (
 )
 from fabula.context.continuity import NO_CONTINUITY, Continuity
 from fabula.context.phrases import load_phrases
+from fabula.core.relevance import NEEDED
 from fabula.text.tokens.paragraphs import Paragraphs
 from fabula.text.windows import make_text_window
 from tests.context.strategies import PROJECT, engine, long_texts, plain_count, scores, tag, tame_texts, texts
@@ -364,6 +365,10 @@ def chat_fragments(rows: list[tuple[str, int, float]]) -> list[Fragment]:
     ]
 
 
+def is_passage(fragment: Fragment) -> bool:
+    return fragment.source.partition(":")[0] in ("search", "codex")
+
+
 def fill(available: int, tokens: Sequence[tuple[str, int]], heading: int, *, gaps: bool) -> tuple[set[str], int]:
     """What of a list fits, the most important first, and what is left then."""
     kept: set[str] = set()
@@ -397,8 +402,16 @@ def test_in_a_chat_passages_and_lore_go_first_then_settings_then_messages_then_b
         return [(fragment.source, tokens[fragment.source]) for fragment in ordered]
 
     left = result.budget.layer_tokens - tokens["input"]
+    needed = sum(tokens[one.source] for one in fragments if one.score >= NEEDED and is_passage(one))
+    reserved = min(needed + retrieved, result.budget.shares[Layer.RETRIEVED]) if needed else 0
+    all_longest = sum(size for _, size in of("biography", "recap"))
+    room = left - reserved - (all_longest + retrieved if all_longest else 0)
     longest, left = fill(left, of("biography", "recap"), retrieved, gaps=False)
-    messages, left = fill(left, of("history", newest_first=True), 0, gaps=False)
+    said = of("history", newest_first=True)
+    share = result.budget.shares[Layer.IMMEDIATE] - tokens["input"]
+    room = min(left, max([room, share, *(size for _, size in said[:1])]))
+    messages, unused = fill(room, said, 0, gaps=False)
+    left -= room - unused
     liked, left = fill(left, of("memory"), heading_of_settings, gaps=False)
     found, left = fill(left - (0 if longest else retrieved), of("search", "codex"), 0, gaps=True)
     inside = {verdict.source for verdict in result.trace if verdict.included} - {"input"}

@@ -343,6 +343,28 @@ def test_a_speaker_finds_what_the_last_speaker_of_the_nearest_branch_left(projec
     assert found.history_start == "m3"
 
 
+def test_of_all_that_earlier_requests_of_a_branch_left_only_what_is_used_is_read(
+    project: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bo = replace(BRANCH, vantage="bo", is_speaker=True)
+    places = [replace(bo, branch=f"talk/{number}") for number in range(20)]
+    for number, place in enumerate(places):
+        commit(project, place, replace(VALUE, history_start=f"m{number}"))
+    decoded: list[str] = []
+    plain = edits._decode
+
+    def decode(key: str, version: int, value: str) -> Continuity | None:
+        decoded.append(key)
+        return plain(key, version, value)
+
+    monkeypatch.setattr(edits, "_decode", decode)
+    reading = project.read_statements(project=P)
+    own = edits.load(reading, replace(bo, branch="talk/new"), *reversed(places))
+    shared = edits.load_shared(reading, *reversed(places), knowers=frozenset({"dov"}))
+    assert own == shared == replace(VALUE, history_start="m19")
+    assert decoded == [places[-1].row_key] * 2
+
+
 def test_a_speaker_passes_over_a_selection_that_followed_from_a_whisper_to_others(project: Store) -> None:
     bo = replace(BRANCH, vantage="bo", is_speaker=True)
     later = replace(bo, branch="talk/later")
@@ -358,7 +380,7 @@ def test_a_speaker_passes_over_a_selection_that_followed_from_a_whisper_to_other
 def test_the_format_changes_with_the_fields() -> None:
     """When this fails, raise `FORMAT`: rows of the old fields must not be taken for rows of the new ones."""
     assert (edits.FORMAT, Continuity.__struct_fields__) == (
-        4,
+        5,
         (
             "prefix_hash",
             "document",
@@ -379,5 +401,6 @@ def test_the_format_changes_with_the_fields() -> None:
             "rules_left_out",
             "source_state",
             "known_to",
+            "held_known_to",
         ),
     )

@@ -69,6 +69,7 @@ def open_page(browser: playwright.Browser, server: PageServer) -> Iterator[OpenP
         height: int = 900,
         theme: Literal["light", "dark"] = "light",
         locale: str = "en-GB",
+        link: str = "",
     ) -> playwright.Page:
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme, locale=locale)
         context.set_default_timeout(30_000)
@@ -76,7 +77,7 @@ def open_page(browser: playwright.Browser, server: PageServer) -> Iterator[OpenP
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda said: problems.append(said.text) if "Content Security Policy" in said.text else None)
-        page.goto(server.make_link())
+        page.goto(link or server.make_link())
         if place:
             page.goto(f"{server.url}/{place}")
         return page

@@ -181,9 +181,13 @@ def test_two_windows_that_change_different_places_are_merged(open_page: OpenPage
 def test_two_windows_that_change_the_same_place_show_both_texts(open_page: OpenPage, story: ProjectHandle) -> None:
     one, other = (open_chapter(open_page, story) for _ in range(2))
     before = story.chapters.read("ch-06").text
+    other.context.set_offline(True)
+    type_at_end(other, " She left.")
+    expect(other.locator("header .state")).to_have_text("Offline, kept here")
     type_at_end(one, " She stayed.")
     wait_saved(one)
-    type_at_end(other, " She left.")
+    other.context.set_offline(False)
+    other.get_by_role("button", name="Look at both").click()
     dialog = other.get_by_role("dialog", name="This chapter was changed elsewhere")
     expect(dialog).to_contain_text("She stayed.")
     expect(dialog).to_contain_text("She left.")
@@ -292,6 +296,7 @@ def test_an_ended_session_asks_to_sign_in_and_keeps_what_was_written(
     page = open_chapter(open_page, story)
     before = story.chapters.read("ch-06").text
     show_end(page)
+    time.sleep(0.5)  # the context of the new place is asked for while the session lasts
     page.context.clear_cookies()
     page.keyboard.type(" Written late.")
     expect(page.get_by_role("dialog", name="Sign in")).to_be_visible()
@@ -348,3 +353,68 @@ def test_a_paste_of_five_megabytes_is_saved_or_kept_with_the_reason(open_page: O
     expect(page.get_by_text("is too long")).to_be_visible()
     expect(page.locator("header .state")).to_have_text("Kept here")
     assert story.chapters.read("ch-06").text == before + line * 11_000
+
+
+def test_a_chapter_is_dragged_to_another_place_and_taken_back(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story)
+    titles = [one.title for one in story.chapters.list_chapters() if one.number is not None]
+    rows = page.get_by_role("treeitem")
+    rows.filter(has_text=titles[0]).drag_to(rows.filter(has_text=titles[2]), target_position={"x": 60, "y": 28})
+    expect(page.get_by_text(re.compile(f"{titles[0]}.* moved|moved.*{titles[0]}"))).to_be_visible()
+    moved = [titles[1], titles[2], titles[0], *titles[3:]]
+    assert [one.title for one in story.chapters.list_chapters() if one.number is not None] == moved
+    number = rows.filter(has_text=titles[0]).locator(".number")
+    expect(number).to_have_text("3")
+    page.get_by_role("button", name="Undo").click()
+    expect(number).to_have_text("1")
+    assert [one.title for one in story.chapters.list_chapters() if one.number is not None] == titles
+
+
+def test_a_chapter_is_moved_by_keys(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story)
+    titles = [one.title for one in story.chapters.list_chapters() if one.number is not None]
+    row = page.get_by_role("treeitem").filter(has_text=titles[1])
+    row.focus()
+    page.keyboard.press("Alt+ArrowUp")
+    expect(row.locator(".number")).to_have_text("1")
+    assert next(one.title for one in story.chapters.list_chapters() if one.number == 1) == titles[1]
+
+
+def test_variants_are_compared_side_by_side_and_one_is_taken(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    type_at_end(page, "")
+    page.get_by_label("Variants").select_option("2")
+    page.get_by_role("button", name=re.compile("^Write")).click()
+    columns = page.locator(".variants section")
+    expect(columns).to_have_count(2)
+    expect(page.get_by_role("button", name="Take this one")).to_have_count(2)
+    left, right = (columns.nth(number).bounding_box() for number in range(2))
+    assert left is not None
+    assert right is not None
+    assert left["y"] == right["y"]
+    assert left["x"] + left["width"] <= right["x"]
+    columns.nth(1).get_by_role("button", name="Take this one").click()
+    expect(columns.nth(1).get_by_role("button")).to_have_attribute("aria-pressed", "true")
+    text = columns.nth(1).locator(".text").inner_text()
+    page.get_by_role("button", name=re.compile("^Accept")).click()
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    for _ in range(100):
+        if any(one.outcome == "accepted" for one in story.runs.list_runs()):
+            break
+        time.sleep(0.1)
+    assert text in story.chapters.read("ch-06").text[len(before) :]
+
+
+def test_words_that_break_a_rule_are_underlined_with_the_reason(open_page: OpenPage, story: ProjectHandle) -> None:
+    story.constraints.add('Never use the word "nobody".')
+    page = open_chapter(open_page, story)
+    type_at_end(page, "")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    broken = page.locator(".cm-suggestion .broken").first
+    expect(broken).to_have_text("nobody", ignore_case=True)
+    assert "wavy" in broken.evaluate("one => getComputedStyle(one).textDecorationStyle")
+    reason = broken.get_attribute("title") or ""
+    assert "nobody" in reason
+    expect(page.locator(".cm-take .note", has_text="rule broken")).to_contain_text(reason)

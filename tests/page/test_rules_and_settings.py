@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -48,6 +50,41 @@ def test_a_setting_is_changed_refused_and_set_back(
     assert settings.get("History.SummaryEveryNRounds").value == 7
     page.get_by_role("button", name="Back to usual").click()
     expect(field).to_have_value("5")
+
+
+def test_the_key_of_a_provider_goes_into_the_keyring_and_is_never_shown(
+    open_page: OpenPage, workspace: Workspace, story: ProjectHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ring: dict[tuple[str, str], str] = {}
+    monkeypatch.setattr("keyring.get_password", lambda service, name: ring.get((service, name)))
+    monkeypatch.setattr("keyring.set_password", lambda service, name, key: ring.update({(service, name): key}))
+    monkeypatch.setattr("keyring.delete_password", lambda service, name: ring.pop((service, name)))
+    monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
+    page = open_page(f"#/{story.id}/settings")
+    providers = page.get_by_role("region", name="Who can write")
+    page.get_by_role("button", name="Set a key deepseek").click()
+    page.get_by_label("Key of deepseek").fill("sk-secret word")
+    page.get_by_role("button", name="Store the key").click()
+    expect(page.get_by_role("alert")).to_contain_text("This is no key")
+    page.get_by_label("Key of deepseek").fill("sk-secret")
+    page.get_by_role("button", name="Store the key").click()
+    expect(providers).to_contain_text("its key is in the keyring")
+    assert ring == {("fabula", "deepseek"): "sk-secret"}
+    assert "sk-secret" not in page.content()
+    page.get_by_role("button", name="Let it write deepseek").click()
+    expect(providers.locator(".chosen")).to_contain_text("deepseek")
+    assert workspace.settings().get("llm.provider").value == "deepseek"
+    page.get_by_role("button", name="Remove the key deepseek").click()
+    expect(page.get_by_text("The key of deepseek is removed.")).to_be_visible()
+    assert ring == {}
+
+
+def test_a_chinese_page_says_everything_about_settings_in_chinese(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_page(f"#/{story.id}/settings", locale="zh-CN")  # though the book is English
+    expect(page.get_by_role("heading", name="对话历史与回顾")).to_be_visible()
+    sentences = page.locator(".what label").all_inner_texts()
+    assert len(sentences) > 20
+    assert [one for one in sentences if not re.search("[\u4e00-\u9fff]", one)] == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

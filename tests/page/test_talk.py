@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -121,3 +123,30 @@ def test_nothing_serious_is_wrong_with_conversations(
     page = open_page(f"#/{story.id}/talk/Pier", theme=theme, width=390)
     expect(page.get_by_role("log").locator("section").first).to_be_visible()
     assert find_problems(page) == []
+
+
+def test_a_conversation_with_a_card_begins_with_the_greeting_that_is_picked(
+    open_page: OpenPage, story: ProjectHandle, tmp_path: Path
+) -> None:
+    card = {
+        "spec": "chara_card_v2",
+        "spec_version": "2.0",
+        "data": {
+            "name": "Odile Marsh",
+            "description": "Keeps the ferry.",
+            "first_mes": "The ferry leaves now, {{user}}.",
+            "alternate_greetings": ["{{char}} says nothing.", "You again."],
+        },
+    }
+    file = tmp_path / "odile.json"
+    file.write_text(json.dumps(card), "utf-8")
+    made = story.participants.import_card(file).participant
+    page = open_page(f"#/{story.id}/talk?with={made.id}")
+    expect(page.get_by_role("radio", name=re.compile("The ferry leaves now, you"))).to_be_checked()
+    page.get_by_role("radio", name=re.compile("Odile Marsh says nothing")).check()
+    page.get_by_role("button", name="Start").click()
+    log = page.get_by_role("log")
+    expect(log).to_contain_text("Odile Marsh says nothing.")
+    expect(log.get_by_text("2 of 3")).to_be_visible()
+    log.get_by_role("button", name="Next alternative").click()
+    expect(log).to_contain_text("You again.")

@@ -12,8 +12,11 @@ import uvicorn
 
 from fabula.server.access import OWNER_ACCESS, Access
 from fabula.server.accounts import Accounts
+from fabula.server.address import open_socket
 from fabula.server.app import make_app
 from fabula.server.connections import BoundedProtocol
+from fabula.server.serving import ProcessServer
+from fabula.workspace.chat import ChatModel
 from fabula.workspace.workspace import Workspace
 from tests.workspace.chat.scripted import ScriptedProvider
 
@@ -35,7 +38,7 @@ class RunningServer:
 
 @contextmanager
 def run_server(
-    workspace: Workspace, people: Mapping[str, Access] | None = None, *, model: ScriptedProvider | None = None
+    workspace: Workspace, people: Mapping[str, Access] | None = None, *, model: ChatModel = None
 ) -> Iterator[RunningServer]:
     """Serve a workspace until the block ends; `people` are callers by token, and `model` answers."""
     accounts = Accounts(workspace.store, {OWNER_TOKEN: OWNER_ACCESS, **(people or {})})
@@ -62,3 +65,43 @@ def run_server(
     finally:
         server.should_exit = True
         thread.join()
+
+
+class _ThreadServer(ProcessServer):
+    """The server of one process in a thread, which no signal reaches."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone."""
+        yield
+
+
+class StoppableServer:
+    """A server as `fabula serve` runs it, which can be told to stop while clients are waiting."""
+
+    def __init__(self, base_url: str, server: ProcessServer) -> None:
+        self.base_url, self._server = base_url, server
+
+    def client(self) -> httpx2.Client:
+        """A client of the owner."""
+        headers = {"Authorization": f"Bearer {OWNER_TOKEN}"}
+        return httpx2.Client(base_url=self.base_url, headers=headers, timeout=30, trust_env=False)
+
+    def stop(self) -> None:
+        """Tell the server to stop, as a signal does."""
+        self._server.should_exit = True
+
+
+@contextmanager
+def run_process_server(workspace: Workspace) -> Iterator[StoppableServer]:
+    """Serve a workspace as `fabula serve` does, until the block ends or the server is told to stop."""
+    with open_socket("127.0.0.1", 0) as opened:
+        server = _ThreadServer(workspace, host="127.0.0.1", token=OWNER_TOKEN)
+        thread = threading.Thread(target=lambda: server.run(sockets=[opened]))
+        thread.start()
+        running = StoppableServer(f"http://127.0.0.1:{opened.getsockname()[1]}", server)
+        try:
+            yield running
+        finally:
+            running.stop()
+            thread.join()

@@ -20,10 +20,32 @@ from fabula.context.request import Grants
 from fabula.server.access import Access
 from fabula.workspace.workspace import Workspace
 from tests.llm.server import Exchange, ModelServer, chunk, openai_answer, start_answer
-from tests.server.running import OWNER_TOKEN, RunningServer, run_server
+from tests.server.running import OWNER_TOKEN, RunningServer, run_process_server, run_server
 from tests.workspace.test_completions import TOOLS, harbour, model, say, sent
 
 __all__ = ["harbour", "model"]
+SILLYTAVERN_REQUEST = {
+    "messages": [
+        {"role": "system", "content": "Write Mara's next reply in a fictional chat."},
+        {"role": "system", "content": "[Start a new Chat]"},
+        {"role": "assistant", "content": "Ahoy."},
+        {"role": "user", "content": "Hello."},
+    ],
+    "model": "fabula/Harbour/Mara",
+    "temperature": 1,
+    "frequency_penalty": 0,
+    "presence_penalty": 0,
+    "top_p": 1,
+    "max_tokens": 300,
+    "stream": True,
+    "stop": ["\nYou:"],
+    "logit_bias": {},
+    "seed": -1,
+    "n": 1,
+    "top_k": 0,
+    "min_p": 0.05,
+    "reverse_proxy": None,
+}
 
 
 @pytest.fixture
@@ -151,29 +173,7 @@ def test_the_llm_tool_asks_a_project(server: RunningServer, model: ModelServer, 
 
 
 def test_the_request_of_sillytavern_is_answered(server: RunningServer, model: ModelServer) -> None:
-    body = {
-        "messages": [
-            {"role": "system", "content": "Write Mara's next reply in a fictional chat."},
-            {"role": "system", "content": "[Start a new Chat]"},
-            {"role": "assistant", "content": "Ahoy."},
-            {"role": "user", "content": "Hello."},
-        ],
-        "model": "fabula/Harbour/Mara",
-        "temperature": 1,
-        "frequency_penalty": 0,
-        "presence_penalty": 0,
-        "top_p": 1,
-        "max_tokens": 300,
-        "stream": True,
-        "stop": ["\nYou:"],
-        "logit_bias": {},
-        "seed": -1,
-        "n": 1,
-        "top_k": 0,
-        "min_p": 0.05,
-        "reverse_proxy": None,
-    }
-    with server.client() as client, client.stream("POST", "/v1/chat/completions", json=body) as answer:
+    with server.client() as client, client.stream("POST", "/v1/chat/completions", json=SILLYTAVERN_REQUEST) as answer:
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith("text/event-stream")
         lines = [line for line in answer.iter_lines() if line]
@@ -194,6 +194,17 @@ def test_a_failure_before_any_text_has_its_status_and_openais_form(server: Runni
             )
         assert refused.value.status_code == 502
         assert refused.value.code == "LLM_REFUSED"
+
+
+def test_tools_for_a_provider_that_takes_none_are_the_clients_mistake(
+    server: RunningServer, model: ModelServer
+) -> None:
+    body = {"model": "fabula/Harbour", "messages": [say("Roll.")], "tools": TOOLS}
+    with server.client() as client:
+        refused = client.post("/v1/chat/completions", json=body, headers={"Fabula-Provider": "demo"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "CONTEXT_REQUEST_INVALID")
+    assert refused.json()["error"]["type"] == "invalid_request_error"
+    assert not model.exchanges
 
 
 def test_a_failure_in_the_middle_of_a_stream_says_so(server: RunningServer, model: ModelServer) -> None:
@@ -217,6 +228,27 @@ def test_a_client_that_leaves_stops_the_model(server: RunningServer, model: Mode
     body = {"model": "fabula/Harbour", "messages": [say("x")], "stream": True}
     with server.client() as client, client.stream("POST", "/v1/chat/completions", json=body) as answer:
         next(line for line in answer.iter_lines() if "The cap" in line)
+    assert model.client_left.wait(20)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_server_that_is_told_to_stop_says_so_to_a_client_that_waits_for_an_answer(
+    harbour: Workspace, model: ModelServer, monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    monkeypatch.setattr("fabula.server.serving.STREAM_SECONDS", 0.5)
+    with run_process_server(harbour) as server, server.client() as client:
+
+        async def script(exchange: Exchange) -> None:
+            await start_answer(exchange, "openai", "The cap")
+            server.stop()
+            await asyncio.sleep(60)
+
+        model.script = script
+        body = {"model": "fabula/Harbour", "messages": [say("x")], "stream": stream}
+        answer = client.post("/v1/chat/completions", json=body)
+    assert answer.status_code == (200 if stream else 503)
+    last = [line for line in answer.text.splitlines() if line][-1]
+    assert json.loads(last.removeprefix("data: "))["error"]["code"] == "SERVER_STOPPING"
     assert model.client_left.wait(20)
 
 

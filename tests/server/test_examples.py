@@ -33,6 +33,7 @@ REFUSED = {  # what no story has by itself: a run, an assembly, a recap, somethi
     "runs.find": "STORE_NOT_FOUND",
     "runs.read_prompt": "STORE_NOT_FOUND",
     "runs.reject": "STORE_NOT_FOUND",
+    "settings.remove_provider_key": "LLM_NO_KEY",
     "workspace.inspect_save": "SAVE_DAMAGED",
     "workspace.load_save": "SAVE_DAMAGED",
     "workspace.leave_series_of_project": "PROJECT_INVALID",

@@ -11,7 +11,7 @@ from fabula.access.model import Membership, Role
 from fabula.server.access import Access
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
-from tests.server.running import RunningServer, run_server
+from tests.server.running import run_server
 
 
 def read_value(text: str, name: str) -> float:
@@ -61,16 +61,3 @@ def test_metrics_are_for_the_owner_unless_a_setting_opens_them(
     with run_server(workspace) as server, server.client(None) as nobody:
         assert nobody.get("/metrics").status_code == 200
         assert nobody.get("/api/projects").status_code == 401
-
-
-def test_a_warm_prompt_is_the_same_as_the_first_one(
-    server: RunningServer, client: httpx2.Client, story: ProjectHandle
-) -> None:
-    asked = {"projectId": story.id, "documentId": "1", "cursorPosition": 40, "skillId": "continue"}
-    answers = [client.post(f"/api/projects/{story.id}/assemble", json=asked).json() for _ in range(4)]
-    assert all(one["messages"] == answers[0]["messages"] for one in answers)
-    story.chapters.write("1", "Another beginning. The lamp was out, and nobody spoke.")
-    changed = client.post(f"/api/projects/{story.id}/assemble", json=asked).json()
-    assert "Another beginning" in str(changed["messages"])
-    again = client.post(f"/api/projects/{story.id}/assemble", json=asked).json()
-    assert again["messages"] == changed["messages"]

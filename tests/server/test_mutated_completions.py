@@ -24,6 +24,7 @@ from fabula.server.problems import STATUSES
 from fabula.workspace.workspace import Workspace
 from tests.llm.server import ModelServer
 from tests.server.running import run_server
+from tests.server.test_completions import SILLYTAVERN_REQUEST
 from tests.workspace.test_completions import TOOLS, harbour, model
 
 __all__ = ["harbour", "model"]
@@ -32,28 +33,6 @@ COUNT = int(os.environ.get("FABULA_MUTATED_REQUESTS", "250"))
 SEED = 18
 URL = "/v1/chat/completions"
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
-SILLYTAVERN = {
-    "messages": [
-        {"role": "system", "content": "Write Mara's next reply in a fictional chat."},
-        {"role": "system", "content": "[Start a new Chat]"},
-        {"role": "assistant", "content": "Ahoy."},
-        {"role": "user", "content": "Hello."},
-    ],
-    "model": "fabula/Harbour/Mara",
-    "temperature": 1,
-    "frequency_penalty": 0,
-    "presence_penalty": 0,
-    "top_p": 1,
-    "max_tokens": 300,
-    "stream": True,
-    "stop": ["\nYou:"],
-    "logit_bias": {},
-    "seed": -1,
-    "n": 1,
-    "top_k": 0,
-    "min_p": 0.05,
-    "reverse_proxy": None,
-}
 LLM = {
     "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who is Mara?"}],
     "model": "fabula/Harbour",
@@ -129,7 +108,7 @@ def record_clients() -> list[dict[str, Any]]:
     attempt(lambda: chat.invoke([("system", "Be brief."), ("human", "Where is the key?")]))
     attempt(lambda: list(chat.stream("Where is the key?")))
     http.close()
-    return [*bodies, SILLYTAVERN, LLM]
+    return [*bodies, SILLYTAVERN_REQUEST, LLM]
 
 
 def list_places(value: Any) -> Iterator[tuple[Any, Any]]:

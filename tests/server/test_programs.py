@@ -20,7 +20,7 @@ from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 from mcp import Client, MCPError
 from tests.mcp.conftest import run_async
-from tests.server.running import OWNER_TOKEN, RunningServer, run_server
+from tests.server.running import OWNER_TOKEN, RunningServer, StoppableServer, run_process_server, run_server
 from tests.server.test_events import PLAYER
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -29,7 +29,11 @@ CHANGING = {"add_entry", "edit_entry", "add_progression", "set_knowledge", "reme
 
 
 def talk(
-    server: RunningServer, speak: Callable[[Client], Awaitable[Any]], token: str = OWNER_TOKEN, *, mode: str = "auto"
+    server: RunningServer | StoppableServer,
+    speak: Callable[[Client], Awaitable[Any]],
+    token: str = OWNER_TOKEN,
+    *,
+    mode: str = "auto",
 ) -> Any:
     """Let the SDK's own client talk with a server over HTTP."""
 
@@ -177,6 +181,18 @@ def test_a_listener_is_told_of_what_it_may_read_alone(
 
     with run_server(workspace, people) as server:
         assert talk(server, speak, "player") == ResourceUpdated(uri=mara)
+
+
+def test_a_listener_is_told_that_the_server_stops(workspace: Workspace, story: ProjectHandle) -> None:
+    with run_process_server(workspace) as server:
+
+        async def speak(client: Client) -> list[Any]:
+            async with client.listen(resources_list_changed=True) as changes:
+                server.stop()
+                with anyio.fail_after(30):
+                    return [one async for one in changes]  # a stream that is cut raises `SubscriptionLost`
+
+        assert talk(server, speak) == []
 
 
 def test_nobody_without_a_token_and_no_page_of_another_site_reaches_it(server: RunningServer) -> None:

@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from fabula.core.errors import FabulaError
+from fabula.server.handlers import is_coroutine
 from fabula.server.pages import cut_page
+from fabula.server.routes import ROUTES, Route
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
+from tests.server.requests import send
 from tests.server.running import RunningServer
 
 
@@ -96,6 +99,22 @@ def test_what_is_unchanged_is_not_sent_again(client: httpx2.Client, base: str) -
 def test_a_version_is_refused_where_there_is_none(client: httpx2.Client, base: str) -> None:
     refused = client.post(f"{base}/undo", json={}, headers={"If-Match": '"x"'})
     assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID")
+
+
+@pytest.mark.parametrize(
+    "route",
+    [one for one in ROUTES if one.stream or one.file == "upload" or one.queue_key is not None or is_coroutine(one)],
+    ids=lambda one: one.name,
+)
+def test_a_verb_that_is_no_single_transaction_refuses_a_version(
+    route: Route, server: RunningServer, story: ProjectHandle, workspace: Workspace
+) -> None:
+    before = workspace.store.versions(project=story.id)
+    with server.client(**{"If-Match": '"x"'}) as client:
+        refused = send(client, route, story.id)
+    assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID")
+    assert "If-Match" in refused.json()["detail"]
+    assert workspace.store.versions(project=story.id) == before
 
 
 def test_a_request_with_a_key_is_done_once(client: httpx2.Client, base: str) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from random import Random
-from typing import get_args
+from typing import Any, get_args
 
+import msgspec
 import pytest
+from sqlalchemy import event
 
 from fabula.conversation import edits, history
 from fabula.conversation.edits import MessageEvent
@@ -15,10 +17,11 @@ from fabula.conversation.history import ParticipantMatch
 from fabula.conversation.model import Message
 from fabula.core.errors import Code, FabulaError
 from fabula.core.view import View
+from fabula.jobs.queue import list_jobs
 from fabula.manuscript import projects
 from fabula.store.store import Store
 from fabula.workspace.project import ProjectHandle
-from fabula.workspace.views import ProjectViews
+from fabula.workspace.views import CachedView, ProjectViews
 from fabula.workspace.workspace import Workspace
 
 MATCHES: tuple[ParticipantMatch, ...] = get_args(ParticipantMatch)
@@ -182,6 +185,58 @@ def test_every_recorded_message_is_an_event_to_subscribers(party: ProjectHandle)
     end()
     say(party, "Ann", "Anybody?")
     assert len(told) == 1
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_recording_a_message_takes_seven_statements_and_a_reply_up_to_four_more(party: ProjectHandle) -> None:
+    assert party.store is not None
+    ident = party.conversations.list_all()[0].record.id
+    ann, bo = party.participants.ensure_player().id, "pawn:bo"
+    with party.store.write(project="party") as tx:
+        edits.join_conversation(tx, ident, bo)
+    asked: list[str] = []
+
+    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
+        asked.append(statement)
+
+    def count(speaker: str) -> int:
+        asked.clear()
+        party.conversations.record(ident, "Well.", speaker=speaker)
+        return len(asked)
+
+    event.listen(party.store.engine, "before_cursor_execute", note)
+    counts = [(count(ann), count(bo)) for _ in range(40)]
+    event.remove(party.store.engine, "before_cursor_execute", note)
+    with party.store.read(project="party") as reading:
+        assert [job.kind for job in list_jobs(reading)] == ["recap"]
+    assert (counts[0], counts[-1]) == ((7, 11), (7, 10)), "with the rules for recaps, or the job that waits"
+
+
+def test_a_speakers_request_after_a_new_message_reads_what_changed_once(
+    party: ProjectHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+    plain = ProjectViews._build
+
+    def build(views: ProjectViews, key: tuple[str, str], cached: CachedView | None, conversation: str) -> CachedView:
+        built.append(conversation)
+        return plain(views, key, cached, conversation)
+
+    monkeypatch.setattr(ProjectViews, "_build", build)
+    ident = party.conversations.list_all()[0].record.id
+    for number in range(3):
+        said = party.conversations.record(ident, f"Well, {number}.", speaker="Ann").content
+        built.clear()
+        request = party.request(
+            conversation_id=ident, speaker_id="persona:Mara", skill_id="chat", additional_input=said
+        )
+        party.report_answer(party.assemble(request).assembly_id)
+        assert built == [ident]
+        party.conversations.record(ident, f"So, {number}.", speaker="Mara")
+        built.clear()
+        sent = {"projectId": "party", "conversationId": ident, "speakerId": "persona:Mara", "skillId": "chat"}
+        party.assemble(party.read_request(msgspec.json.encode(sent)))
+        assert built == [ident]
 
 
 def test_a_subscriber_that_raises_harms_nothing(party: ProjectHandle) -> None:

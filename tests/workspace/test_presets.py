@@ -39,3 +39,14 @@ def test_bad_input_is_refused(coast: ProjectHandle, read_only_coast: ProjectHand
             call()
         assert refusal.value.code is code
     assert read_only_coast.presets.lay_out().rows
+
+
+def test_a_preset_that_is_not_stored_is_laid_out(coast: ProjectHandle) -> None:
+    data = {"nodes": [{"id": "new", "content": "Be new.", "injectionStrategy": {"anchorTarget": "settings"}}]}
+    names = [row.name for row in coast.presets.preview(data).rows]
+    assert names.index("new") == names.index("settings") + 1
+    assert "new" not in [row.name for row in coast.presets.lay_out().rows]
+    twice = {"nodes": [{"type": "placeholder", "id": "mood"}] * 2}
+    with pytest.raises(FabulaError, match="mood") as refusal:
+        coast.presets.preview(twice)
+    assert refusal.value.code is Code.PRESET_INVALID

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, partial
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fabula.codex import Codex
+from fabula.codex.source import CodexSource
+from fabula.context.gather import Source, find_character_name
+from fabula.context.reasons import explain_gate
 from fabula.context.recipes import RECIPES
-from fabula.core.story import Perspective
+from fabula.context.trace import Reason
+from fabula.conversation.source import CONVERSATION_SOURCE
+from fabula.core.fragment import Visibility
+from fabula.core.story import Perspective, Position, Vantage
 from fabula.manuscript.model import Manuscript
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.read_only import open_read_only, sample_names
@@ -56,3 +64,18 @@ def test_every_fragment_has_a_reason_in_words_in_both_languages(
             assert not _STRAY.search(reason), reason
             if language == "zh" and sample == "wugang":
                 assert re.search(r"[\u4e00-\u9fff]", reason), reason
+
+
+@pytest.mark.parametrize(
+    ("ident", "name"), [("character:hope", "Hope Tarn"), ("hope", "Hope Tarn"), ("character:moth", "moth")]
+)
+def test_a_reason_names_the_character_who_does_not_know_something(ident: str, name: str) -> None:
+    project = open_sample("lantern_coast")
+    vantage = Vantage(Perspective.CHARACTER, Position("ch-02"), ident)
+    entry = next(one for one in project.view.snapshots[Codex].entries if one.id == "grace")
+    limits = Visibility(entry.source, known_to=frozenset({"grace", "character:grace", "reader"}))
+    sources: list[Source] = [CodexSource(), CONVERSATION_SOURCE]
+    names = partial(find_character_name, sources, view=project.view)
+    sentence = explain_gate([limits], Reason.NOT_KNOWN, vantage, project.view.timeline, names)
+    assert sentence is not None
+    assert sentence.render() == f"{name} does not know this; known to Grace Odell, the reader"

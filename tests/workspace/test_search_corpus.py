@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -134,6 +135,24 @@ def test_of_a_conversation_that_goes_on_only_new_messages_are_read(
         conversation.correct_message(tx, "m3", "The hourglass has stopped.")
     told(library.view(P), "hourglass", MARA)
     assert read == ["talk"]
+
+
+def test_messages_beyond_the_searched_ones_are_left_out_in_steps(
+    library: ProjectViews, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as passages are only added, the index grows by them; else it would be made anew with every message."""
+    monkeypatch.setattr("fabula.workspace.search_corpus.MAX_MESSAGES", 4)
+    monkeypatch.setattr("fabula.workspace.search_corpus.WINDOW_STEP", 3)
+    found: list[list[str]] = []
+    for number in range(3, 13):
+        with library.store.write(project=P) as tx:
+            said(tx, f"m{number}", f"The chart {number} is in the chest.")
+        made = corpus(library.view(P)).build_index()
+        found.append([one.source.removeprefix("history:m") for one in made.by_id["talk:talk"].passages])
+        assert told(library.view(P), f"chart {number}", MARA)[0] == f"history:m{number}"
+    assert [len(one) for one in found] == [3, 4, 5, 6, 7, 4, 5, 6, 7, 4]
+    assert all(one[-1] == str(number) for number, one in enumerate(found, start=3))
+    assert sum(later[: len(one)] != one for one, later in pairwise(found)) == 2
 
 
 def test_a_conversation_that_is_gone_is_found_no_more(library: ProjectViews) -> None:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from fabula.codex import Codex, Entry, Progression
 from fabula.codex import edits as codex_service
 from fabula.context import View
+from fabula.continuity import edits as continuity_service
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.llm import runs
@@ -47,7 +48,8 @@ class StoredSample:
     def __init__(self, store: Store, server: ModelServer) -> None:
         self.store, self.server = store, server
         self.project = copy_view(store, _sample(), title="Sample")
-        self.handle = Workspace(store).project(self.project)
+        self.workspace = Workspace(store)
+        self.handle = self.workspace.project(self.project)
 
     def write(self, terms: WritingOptions = PLAIN, variants: int = 1, **wishes: Any) -> list[WritingEvent]:
         async def run() -> list[WritingEvent]:
@@ -102,6 +104,22 @@ def test_text_streams_and_the_run_is_on_record_with_what_it_cost_and_saw(sample:
     assert kept.assembly_summary["layers"]["immediate"] > 0
     assert any(source.startswith("constraint:") for source in kept.assembly_summary["sources"])
     assert "lantern" not in json.dumps(kept.assembly_summary).lower().replace("codex:entity:", "").split("sources")[0]
+
+
+def test_an_answer_counts_though_many_other_prompts_were_made_meanwhile(
+    sample: StoredSample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(continuity_service, "MAX_ASSEMBLIES", 1)
+    answer = openai_answer("The tide turned.")
+
+    async def answer_late(exchange: Exchange) -> None:
+        for document in ("ch-01", "ch-02"):
+            sample.handle.assemble(sample.handle.request(document_id=document, window=8192))
+        sample.workspace.flush()
+        await answer(exchange)
+
+    sample.server.script = answer_late
+    assert isinstance(sample.write()[-1], Completed)
 
 
 def test_prompts_are_kept_only_where_that_was_turned_on(sample: StoredSample) -> None:

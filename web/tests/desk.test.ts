@@ -1,8 +1,9 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { findLead } from "../src/views/desk/actions";
-import { countWords } from "../src/views/desk/chapter.svelte";
+import { ChapterSession, countWords } from "../src/views/desk/chapter.svelte";
+import { saving } from "../src/lib/saving.svelte";
 import { readFindings } from "../src/views/desk/assistant.svelte";
-import { findChange, merge } from "../src/views/desk/merge";
+import { findChange, findClash, keepBoth, merge } from "../src/views/desk/merge";
 import { splitSentences } from "../src/views/desk/sentences";
 
 test("the change between two texts makes the one of the other, also inside of emoji", () => {
@@ -53,4 +54,39 @@ test("findings of the judge are read with their words and reasons", () => {
   const [one] = readFindings({ findings: [{ words: "a dash", reason: "No dashes.", hint: false }] });
   expect(one).toEqual({ quote: "a dash", reason: "No dashes.", isHint: false });
   expect(readFindings({})).toEqual([]);
+});
+
+test("both versions of a place are kept whole, one after the other", () => {
+  const clash = findClash("He came in. It rained.", "He came in. She left for good. It rained.", "He came in. She stayed. It rained.");
+  expect(clash).toEqual({ before: "He came in. ", mine: "She left for good. ", theirs: "She stayed. ", after: "It rained." });
+  expect(keepBoth(clash)).toBe("He came in. She stayed. \n\nShe left for good. It rained.");
+  const end = findClash("He came in.", "He came in. She left. For good.", "He came in. She stayed.");
+  expect(keepBoth(end)).toBe("He came in. She stayed.\n\nShe left. For good.");
+  expect(findClash("One two three.", "One tree three.", "One tool three.")).toEqual({ before: "One ", mine: "tree", theirs: "tool", after: " three." });
+  expect(findClash("雨停了。", "雨又停了。", "雨早停了。")).toEqual({ before: "雨", mine: "又", theirs: "早", after: "停了。" });
+});
+
+test("typing does not put the whole text together; saving and keeping do", async () => {
+  vi.stubGlobal("fetch", vi.fn(() => Promise.reject(new TypeError("offline"))));
+  const read = vi.fn(() => "One two");
+  const session = new ChapterSession(() => undefined, read);
+  session.isLoaded = true;
+  for (let key = 0; key < 50; key++) session.change();
+  expect(session.isChanged).toBe(true);
+  expect(read).not.toHaveBeenCalled();
+  await session.keep();
+  expect(read).toHaveBeenCalledOnce();
+  await session.leave();
+  expect(read).toHaveBeenCalledOnce();
+  expect(session.isChanged).toBe(true); // nobody has it yet but the draft
+  vi.unstubAllGlobals();
+});
+
+test("what was typed and taken back is no change and leaves no draft", async () => {
+  const session = new ChapterSession(() => undefined, () => "");
+  session.isLoaded = true;
+  session.change();
+  await session.save();
+  expect(session.isChanged).toBe(false);
+  expect(saving.state).toBe("saved");
 });

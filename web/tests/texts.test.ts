@@ -8,7 +8,7 @@ const all = Object.entries(modules).flatMap(([file, { texts }]) =>
   Object.entries(texts ?? {}).map(([name, text]) => ({ name: `${file} ${name}`, text })),
 );
 // Words that Chinese writers use as they are.
-const KEPT = /Fabula|fabula serve|Markdown|DOCX|EPUB|OPENAI_API_KEY|API|JSON|PNG|CHARX|English page|English|Ctrl|Tab|Esc|\{\w+\}/g;
+const KEPT = /Fabula|SillyTavern|fabula serve|Markdown|DOCX|EPUB|OPENAI_API_KEY|API|JSON|PNG|CHARX|RTF|Scrivener|\.fabula|\.jsonl|English page|English|Ctrl|Tab|Esc|\{\w+\}/g;
 
 test("there are texts", () => expect(all.length).toBeGreaterThan(50));
 

@@ -84,6 +84,15 @@ class ApiKey(Struct, frozen=True, kw_only=True):
     revoked_at: str | None = field(default=None, name="revoked")
 
 
+class BrowserSession(Struct, frozen=True, kw_only=True):
+    """Somebody who is signed in with a browser, since when and until when."""
+
+    id: str  # the beginning of the hash, which opens nothing
+    person: str
+    created_at: str
+    ends_at: str
+
+
 class NewKey(Struct, frozen=True):
     """A key that was just made. The secret is shown once, and only its hash is kept."""
 

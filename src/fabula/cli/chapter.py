@@ -185,6 +185,31 @@ def move(
 
 
 @commands.command()
+def happens(
+    project: PROJECT,
+    chapter: CHAPTER,
+    before: Annotated[str | None, Option("--before", help="Before this chapter.")] = None,
+    after: AFTER = None,
+    store: STORE = None,
+) -> None:
+    """Say when a chapter happens, where that is not when it is read: before or after another one.
+
+    Without --before and --after it happens where it is read.
+
+    Example: fabula chapter happens "The Lantern Coast" 5 --before 3
+    """
+    with open_project(project, store) as opened:
+        moved = opened.chapters.set_story_time(chapter, before=before, after=after)
+        order = opened.view.timeline.documents_in_story_order
+    say(
+        "{title} happens as number {number} of {count}.",
+        title=moved.name,
+        number=order.index(moved.id) + 1,
+        count=len(order),
+    )
+
+
+@commands.command()
 def merge(
     project: PROJECT,
     chapter: CHAPTER,

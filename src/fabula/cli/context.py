@@ -38,7 +38,7 @@ def assemble(
         request = make_request(opened, context.obj)
         result = opened.assemble(request, working_memory=opened.working_memory(current_timestamp()))
         if as_json:
-            print_json(describe_prompt(result, current_language()))
+            print_json(describe_prompt(result))
         elif quiet:
             print_raw(result.prompt)
         else:

@@ -428,4 +428,6 @@ def _print_message(said: Message, names: Participants) -> None:
     if said.audience is not None:
         listeners = join_names([names.name_of(one) for one in said.audience])
         name = render(message("{name} (to {listeners} only)", name=name, listeners=listeners))
+    if not said.final:
+        name = render(message("{name} (in no prompt)", name=name))
     print_line(f"{(said.number or 0) + 1}. {name}: {said.content}")

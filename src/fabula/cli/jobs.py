@@ -18,6 +18,7 @@ from fabula.cli.progress import show_progress
 from fabula.cli.tables import Column, print_table
 from fabula.cli.value_names import name_value
 from fabula.core.messages import Sentence, join_names, message, plural
+from fabula.jobs.model import JobState
 
 if TYPE_CHECKING:
     from fabula.jobs.model import JobSummary, MonthlySpending
@@ -77,6 +78,8 @@ def run(
     states = [state for state in counts if counts[state]]
     done = [message("{count} {state}", count=counts[state], state=name_value(state)) for state in states]
     say(join_names(done) if done else message("No jobs."))
+    if JobState.FAILED in states:
+        say("Why jobs failed: fabula jobs list --state failed")
 
 
 @commands.command()

@@ -127,12 +127,16 @@ def rebuild(project: PROJECT, conversation: CONVERSATION, store: STORE = None, a
 
     with open_project(project, store) as opened:
         key = opened.recaps.rebuild(conversation)
-    report(QueuedRebuild(job=key), message("Queued as {key}. Do it now: fabula jobs run", key=key), as_json)
+    report(
+        QueuedRebuild(job=key), message("The recaps are queued to be made anew. Do it now: fabula jobs run"), as_json
+    )
 
 
 @commands.command()
 def settings(project: PROJECT, store: STORE = None, as_json: JSON = False) -> None:
-    """Show when recaps are made and how long they may be; `fabula setting set` changes that.
+    """Show when recaps are made, how long they may be, and how many a chat is told.
+
+    `fabula setting set` changes that.
 
     Example: fabula recap settings "The Lantern Coast"
     """

@@ -85,7 +85,7 @@ def list_runs(
 def cost(
     project: PROJECT,
     month: Annotated[str, Option(help="A month such as 2026-11; all of it by default.")] = "",
-    by: Annotated[str, Option(help="model or skill.")] = "model",
+    by: Annotated[str, Option(help="model, skill or day.")] = "model",
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -101,8 +101,9 @@ def cost(
     if as_json:
         print_json(summary)
         return
+    headings = {"model": message("model"), "skill": message("skill"), "day": message("day")}
     columns: list[Column[SpendingTotal]] = [
-        Column(message("model" if by == "model" else "skill"), lambda one: one.name, style="bold"),
+        Column(headings[by], lambda one: one.name, style="bold"),
         Column(message("runs"), lambda one: f"{one.run_count:,}", right=True),
         Column(message("tokens read"), lambda one: f"{one.input_tokens:,}", right=True),
         Column(message("from the cache"), lambda one: f"{one.cached_share:.0%}", right=True),

@@ -21,8 +21,15 @@ from msgspec.structs import replace
 
 from fabula.context.attachments import AttachmentResult, fit_attachments
 from fabula.context.budget import Budget, BudgetProfile, Limits, compute_budget
-from fabula.context.candidates import Candidates, apply_limits, fragment_names, limit_injected, sort_candidates
-from fabula.context.continuity import Continuity, name_place
+from fabula.context.candidates import (
+    Candidates,
+    apply_limits,
+    drop_attachments,
+    fragment_names,
+    limit_injected,
+    sort_candidates,
+)
+from fabula.context.continuity import Continuity, find_held_knowers, name_place
 from fabula.context.fit import Selection, fit
 from fabula.context.gate import Gate
 from fabula.context.gather import (
@@ -56,6 +63,7 @@ from fabula.context.vantage import at_stored_position, resolve_vantage
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.messages import Sentence, join_names, message
+from fabula.core.relevance import PREVIOUSLY_INCLUDED
 from fabula.core.story import Vantage
 from fabula.core.view import View
 from fabula.text.macros import MacroExpander
@@ -206,15 +214,16 @@ class Assembly(Struct, kw_only=True):
         """
         measure = prepared.measure
         excluded = frozenset(name for name in self.request.exclude if name)
-        is_first_try, step_history = True, False
+        is_first_try, step_history, described = True, False, prepared.attachments.described
         while True:
             others = self._ask(self.sources.others, source_request, measure)
-            groups = [*first.groups, *others.groups, prepared.attachments.described]
+            groups = [*first.groups, *others.groups, described]
             if not (first.input_rendered or others.input_rendered):
                 groups.append(self._render_input(groups))
             gate = Gate(self.request.project_id, source_request.vantage, self.view.timeline)
             candidates = sort_candidates(groups, gate, measure, excluded)
-            limited = limit_injected(candidates, self.recipe.injected_characters, measure)
+            limited = drop_attachments(candidates, prepared.budget.layer_tokens, measure) if described else []
+            limited += limit_injected(candidates, self.recipe.injected_characters, measure)
             limited += apply_limits(candidates, self.limits, measure, source_request.previously_included)
             selected = self._fit(prepared, candidates, reselect=source_request.reselect, step_history=step_history)
             selection, window = selected.selection, source_request.history_window
@@ -448,6 +457,14 @@ class Assembly(Struct, kw_only=True):
             rules_left_out=selection.rules_left_out,
             source_state=state,
             known_to=self._find_knowers(selection.history, order.main, order.late),
+            held_known_to=find_held_knowers(
+                self.before,
+                [
+                    piece.fragment.source
+                    for piece in (*order.main, *order.late)
+                    if piece.fragment.score == PREVIOUSLY_INCLUDED and piece.fragment.placement is None
+                ],
+            ),
         )
 
     def _find_knowers(self, *groups: Iterable[MeasuredFragment]) -> tuple[str, ...] | None:

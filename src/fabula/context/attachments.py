@@ -18,6 +18,9 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.messages import Sentence, message
 
+_KIND = "attachment:"  # how the source of an attachment begins
+NO_ROOM_FOR_ATTACHMENT = message("there is no room for it; use a larger window")
+
 
 class AttachmentResult(Struct):
     """What became of the attachments."""
@@ -47,7 +50,7 @@ def fit_attachments(
             )
         description = _describe(attachment, name, measure.phrases.language)
         fragment = Fragment(
-            source=f"attachment:{attachment.id}",
+            source=f"{_KIND}{attachment.id}",
             layer=Layer.IMMEDIATE,
             text=description,
             project_id=project_id,
@@ -77,10 +80,15 @@ def fit_attachments(
     return result
 
 
+def is_attachment(fragment: Fragment) -> bool:
+    """Whether a fragment is the text or the description of an attachment."""
+    return fragment.source.startswith(_KIND)
+
+
 def explain_dropped(attachment: Attachment, reason: Reason) -> Sentence:
     """Why an attachment was neither sent nor described."""
     if reason is Reason.NO_ROOM:
-        return message("there is no room for it; use a larger window")
+        return NO_ROOM_FOR_ATTACHMENT
     if not attachment.reference:
         return message("it has neither text nor description; give it one")
     if attachment.kind == "image":

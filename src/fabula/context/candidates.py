@@ -7,11 +7,13 @@ tokens than one prompt may be selected from is refused (bud-8).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from fabula.context.attachments import NO_ROOM_FOR_ATTACHMENT, is_attachment
 from fabula.context.budget import Limits
 from fabula.context.gate import Gate
 from fabula.context.measure import SECTIONS, Measure, MeasuredFragment
@@ -140,28 +142,63 @@ def _drop_duplicates(candidates: Candidates, names: Sequence[str], rank: Callabl
     """
     is_retrieved = "retrieved" in names
     pieces = [piece for name in names for piece in getattr(candidates, name)]
-    if len({piece.text for piece in pieces}) == len(pieces) and (
-        not is_retrieved or len({piece.fragment.source for piece in pieces}) == len(pieces)
-    ):
+    repeated = _find_repeated([piece.text for piece in pieces])
+    if is_retrieved:
+        repeated |= _find_repeated([piece.fragment.source for piece in pieces])
+    if not repeated:
         return
     by_text: dict[str, MeasuredFragment] = {}
     by_source: dict[str, MeasuredFragment] = {}
     for name in names:
         section: list[MeasuredFragment] = getattr(candidates, name)
-        kept: set[int] = set()  # by index, because one fragment may have been offered twice
-        for index in sorted(range(len(section)), key=lambda index: rank(section[index])):
+        doubtful = [
+            index
+            for index, piece in enumerate(section)
+            if piece.text in repeated or (is_retrieved and piece.fragment.source in repeated)
+        ]
+        dropped: set[int] = set()  # by index, because one fragment may have been offered twice
+        for index in sorted(doubtful, key=lambda index: rank(section[index])):
             piece = section[index]
             twin, reason = by_text.get(piece.text), Reason.DUPLICATE
             if twin is None:
                 twin, reason = by_source.get(piece.fragment.source), Reason.SAME_SOURCE
             if twin is not None:
                 candidates.drop(piece.fragment, reason, piece.tokens, name_fragment(twin.fragment))
+                dropped.add(index)
                 continue
-            kept.add(index)
             by_text[piece.text] = piece
             if is_retrieved:
                 by_source[piece.fragment.source] = piece
-        setattr(candidates, name, [piece for index, piece in enumerate(section) if index in kept])
+        if dropped:
+            setattr(candidates, name, [piece for index, piece in enumerate(section) if index not in dropped])
+
+
+def _find_repeated(names: list[str]) -> set[str]:
+    """The names that are there more than once."""
+    if len(set(names)) == len(names):
+        return set()
+    return {name for name, count in Counter(names).items() if count > 1}
+
+
+def count_fixed(candidates: Candidates, measure: Measure) -> int:
+    """The tokens of what the immediate layer always holds."""
+    fixed = sum([piece.tokens for piece in (*candidates.scene, *candidates.cursor, *candidates.instruction)])
+    if candidates.window is not None:
+        fixed += measure.headings["window"].tokens + measure.headings["left_out"].tokens
+    return fixed
+
+
+def drop_attachments(candidates: Candidates, available: int, measure: Measure) -> list[str]:
+    """Drop attachments, the last first, where the prompt could not be made with them; return warnings."""
+    excess, warnings = count_fixed(candidates, measure) - available, list[str]()
+    for piece in [piece for piece in reversed(candidates.scene) if is_attachment(piece.fragment)]:
+        if excess > 0:
+            candidates.scene.remove(piece)
+            candidates.drop(piece.fragment, Reason.NO_ROOM, piece.tokens)
+            excess -= piece.tokens
+            values = {"name": piece.fragment.display_name, "why": NO_ROOM_FOR_ATTACHMENT}
+            warnings.append(measure.phrases.format_warning(Code.ATTACHMENT_DROPPED, **values))
+    return warnings
 
 
 def apply_limits(

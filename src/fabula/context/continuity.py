@@ -11,6 +11,8 @@ one is told.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -40,6 +42,7 @@ class Continuity(Struct, frozen=True, kw_only=True):
     rules_left_out: tuple[str, ...] = ()
     source_state: dict[str, bytes] = {}  # by source: the state it saved
     known_to: tuple[str, ...] | None = None  # who knows all that the selection followed from; None: everybody
+    held_known_to: dict[str, tuple[str, ...] | None] = {}  # the same of each source that is only held over
 
     @property
     def is_empty(self) -> bool:
@@ -68,8 +71,14 @@ def continue_from(before: Continuity, place: str, vantage: Vantage, timeline: Ti
 
 
 def is_selection_known(other: Continuity, knowers: frozenset[str]) -> bool:
-    """Return whether somebody with these ids knows all that a selection followed from."""
-    return other.known_to is None or not knowers.isdisjoint(other.known_to)
+    """Return whether somebody with these ids knows all that a selection followed from, now or when it was made."""
+    all_known_to = (other.known_to, *other.held_known_to.values())
+    return all(known_to is None or not knowers.isdisjoint(known_to) for known_to in all_known_to)
+
+
+def find_held_knowers(before: Continuity, held: Iterable[str]) -> dict[str, tuple[str, ...] | None]:
+    """For each source that nothing brings in now, who knows what brought it in before."""
+    return {source: before.held_known_to.get(source, before.known_to) for source in held}
 
 
 def share_selection(own: Continuity, other: Continuity, knowers: frozenset[str]) -> Continuity:

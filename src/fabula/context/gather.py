@@ -153,9 +153,11 @@ def explain_offered(sources: Iterable[Source], source_request: SourceRequest, vi
 
 
 def find_character_name(sources: Iterable[Source], ident: str, view: View) -> str:
-    """The name of a character as a source knows it, or its id."""
-    names = (cast("NamingSource", source).find_name(ident, view) for source in sources if hasattr(source, "find_name"))
-    return next((name for name in names if name), ident)
+    """The name of a character as a source knows it, else its id without the namespace and revision of a participant."""
+    key = ident.partition(":")[2].partition("#")[0] or ident
+    naming = [cast("NamingSource", source) for source in sources if hasattr(source, "find_name")]
+    names = (source.find_name(one, view) for one in (ident, key) for source in naming)
+    return next((name for name in names if name), key)
 
 
 class GatheredFragments(Struct):

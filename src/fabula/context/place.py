@@ -1,9 +1,9 @@
 """Place: put fragments and preset messages in order, by depth and anchor (inj-2 … inj-4); no empty layers (ctx-4).
 
-Injection by depth and by anchor happens here and nowhere else. Depth N means that N messages of
-the conversation follow, the current input counting as one. At one place a higher `order` comes
-first, and equal ones keep the order of the list. A message whose anchor is missing stays where it
-is listed, with a warning.
+Injection by depth and by anchor happens here and nowhere else. Depth N means that N messages of the conversation
+follow, the current input counting as one; the line that says who speaks next is none. At one place a higher `order`
+comes first, and equal ones keep the order of the list. A message whose anchor is missing stays where it is listed, with
+a warning.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from fabula.core.errors import Code
 from fabula.core.fragment import Placement, Role
 from fabula.core.messages import Sentence, message
 from fabula.text.windows import BLOCK_SEPARATOR
+
+TURN, MODE_NOTE = "turn", "mode"  # sources of what says who speaks next
+TURN_SOURCES = frozenset({TURN, MODE_NOTE})
 
 
 class Slot(Struct, gc=False):
@@ -201,7 +204,9 @@ def _place_conversation(
         )
         for piece in selection.history
     ]
+    is_message = [True] * len(messages)
     if candidates.instruction:
+        is_message.append(any(piece.fragment.source not in TURN_SOURCES for piece in candidates.instruction))
         messages.append(Slot(role, "immediate", [piece.block for piece in candidates.instruction]))
     if not injector.by_depth and not order.late:
         return messages
@@ -213,8 +218,11 @@ def _place_conversation(
         for after, pieces in late.items()
     }
     slots: list[Slot] = []
+    following = sum(is_message)
     for index in range(len(messages) + 1):
-        slots += injector.at_depth(len(messages) - index, is_oldest=index == 0)
+        if index == len(messages) or is_message[index]:
+            slots += injector.at_depth(following, is_oldest=index == 0)
+            following -= 1
         if index == 0 and "" in blocks:  # no message is shown
             slots.append(blocks[""])
         if index < len(messages):

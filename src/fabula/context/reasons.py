@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from fabula.context.trace import Reason
 from fabula.core.fragment import Visibility
 from fabula.core.messages import Sentence, join_names, message, plural
-from fabula.core.story import Perspective, Position, Timeline, Vantage
+from fabula.core.story import READER, Perspective, Position, Timeline, Vantage
 
 _MAX_NAMES = 3  # of those who know something
 
@@ -138,7 +138,9 @@ def _explain_ignorance(
         return message("{name} does not know this until {chapter}", name=name, chapter=name_chapter(timeline, learned))
     if limits.known_to is None or knower in limits.known_to:
         return None
-    others = [name_of(ident) for ident in sorted(limits.known_to) if ident not in later][:_MAX_NAMES]
+    known = [ident for ident in sorted(limits.known_to) if ident not in later]
+    names = dict.fromkeys(one if one == READER else name_of(one) for one in known)  # an id may be one of several
+    others = [message("the reader") if one == READER else one for one in names][:_MAX_NAMES]
     if not others:
         return message("{name} does not know this, and nobody does", name=name)
     return message("{name} does not know this; known to {others}", name=name, others=join_names(others))

@@ -97,7 +97,7 @@ class Request(Struct, frozen=True, kw_only=True):
         speaker_id, speaker_name: the participant who speaks next.
         speaker_note: what a mode tells who speaks next, and nobody else.
         input_name: who says the input, where lines of the conversation carry names.
-        input_known_to: who hears the input, if it is a whisper.
+        input_known_to: who hears the input; None: everybody.
         now: the moment that dates and times in macros come from.
         macros: what the other macros stand for.
     """

@@ -25,18 +25,25 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import message
 from fabula.store.queries import RowQuery, RowReader
-from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.store.transaction import WriteTransaction
 
 log = logging.getLogger("fabula.continuity")
 
-FORMAT = 4  # of the encoded value; raise it whenever the fields of `Continuity` change
+FORMAT = 5  # of the encoded value; raise it whenever the fields of `Continuity` change
 MAX_CONTINUITIES = 200  # rows of one project
 MAX_PREFIXES = 400
 MAX_ASSEMBLIES = 100
 
 
 _COLUMNS = ("key", "format", "value")
-_BY_KEYS = RowQuery(continuity, continuity.c.key.in_(bindparam("keys", expanding=True)), only=_COLUMNS)
+_KNOWN_KEYS = RowQuery(continuity, continuity.c.key.in_(bindparam("keys", expanding=True)), only=("key",))
+_IN_FAMILIES = RowQuery(
+    continuity,
+    continuity.c.family.in_(bindparam("families", expanding=True)),
+    continuity.c.format == bindparam("format"),
+    order=(continuity.c.used_at.desc(), continuity.c.key),
+    only=("key", "family"),
+)
 _BY_KEY = RowQuery(continuity, continuity.c.key == bindparam("key"), only=_COLUMNS)
 _NEWEST_RELATIVE = RowQuery(
     continuity,
@@ -83,34 +90,40 @@ class ContinuityKey(Struct, frozen=True, kw_only=True):
 AssemblyRecord = tuple[ContinuityKey, str, Continuity]  # where, by which skill, and what it hands on
 
 
-def load(reading: RowReader, key: ContinuityKey, *ancestors: ContinuityKey) -> Continuity | None:
+def load(
+    reading: RowReader, key: ContinuityKey, *ancestors: ContinuityKey, newest_relative: Continuity | None = None
+) -> Continuity | None:
     """Load the continuity of a document or branch; None where there is none that can be read.
 
-    A document that has none continues from the last one of its family, a branch from the nearest of its `ancestors`.
+    A document that has none continues from the last one of its family, which is `newest_relative` where that is not
+    stored yet; a branch continues from the nearest of its `ancestors`.
     """
     wanted = [one.row_key for one in (key, *ancestors)]
-    query = reading.query(_BY_KEYS, keys=wanted) if ancestors else reading.query(_BY_KEY, key=wanted[0])
-    rows = {row[0]: row for row in query}
+    known = {row[0] for row in reading.query(_KNOWN_KEYS, keys=wanted)} if ancestors else {*wanted}
     for row_key in wanted:
-        value = _decode(*rows[row_key]) if row_key in rows else None
+        value = _load_value(reading, row_key) if row_key in known else None
         if value is not None:
             return value
-    if not key.branch:
+    if not key.branch and newest_relative is None:
         for row in reading.query(_NEWEST_RELATIVE, key=wanted[0], family=key.family, format=FORMAT):
             return _decode(*row)
-    return None
+    return newest_relative
 
 
-def load_shared(reading: ReadTransaction, *keys: ContinuityKey, knowers: frozenset[str]) -> Continuity | None:
+def _load_value(reading: RowReader, row_key: str) -> Continuity | None:
+    rows = reading.query(_BY_KEY, key=row_key)
+    return _decode(*rows[0]) if rows else None
+
+
+def load_shared(reading: RowReader, *keys: ContinuityKey, knowers: frozenset[str]) -> Continuity | None:
     """Load what the last speaker left, whoever it was, in the nearest of these branches.
 
     A selection that followed from what nobody of `knowers` knows is passed over.
     """
-    places = {key.family: place for place, key in enumerate(keys) if key.family}
-    where = (continuity.c.family.in_(places), continuity.c.format == FORMAT)
-    rows = reading.rows(continuity, *where, order=(continuity.c.used_at.desc(), continuity.c.key))
-    for row in sorted(rows, key=lambda row: places[row.family]):
-        value = _decode(row.key, row.format, row.value)
+    places = {family: place for place, key in enumerate(keys) if (family := key.family)}
+    rows = reading.query(_IN_FAMILIES, families=[*places], format=FORMAT)
+    for row_key, _ in sorted(rows, key=lambda row: places[row[1]]):
+        value = _load_value(reading, row_key)
         if value is not None and is_selection_known(value, knowers):
             return value
     return None

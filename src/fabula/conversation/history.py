@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, and_, desc, literal, or_
 from fabula.conversation.edits import NOTHING_DUE, ConversationRecord, add_messages, check_length
 from fabula.conversation.model import Message
 from fabula.conversation.participants import base_id, conv_key, load_participants
-from fabula.conversation.presence import load_attendance
+from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.snapshot import load_newest_messages
 from fabula.conversation.tables import conversations, messages, presence
 from fabula.core.errors import Code, FabulaError
@@ -152,10 +152,15 @@ def _find_among_latest(
     return list(found)
 
 
-def record_message(tx: WriteTransaction, conversation_id: str, new: Message) -> Message:
-    """Record a message of somebody who takes part; a speaker or listener who is not present is refused."""
+def record_message(
+    tx: WriteTransaction, conversation_id: str, new: Message, attendance: Attendance | None = None
+) -> Message:
+    """Record a message of somebody who takes part; a speaker or listener who is not present is refused.
+
+    The `attendance` is loaded, unless the caller has it.
+    """
     check_length(new.content)
-    attendance = load_attendance(tx, conversation_id)
+    attendance = attendance or load_attendance(tx, conversation_id)
     named = [one for one in (new.speaker, *(new.audience or ())) if one]
     absent = [one for one in named if base_id(one) not in attendance.present] if attendance.ranges else []
     if absent:

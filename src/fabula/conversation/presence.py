@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from math import inf
+from operator import itemgetter
 
 from msgspec import Struct, field
 from sqlalchemy import bindparam
@@ -20,15 +21,12 @@ from fabula.conversation.participants import strip_revision
 from fabula.conversation.tables import presence
 from fabula.core.story import READER_ONLY
 from fabula.store.queries import RowQuery
-from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
 
-_FEW_RANGES = 64  # which are looked through one by one
 _RANGES = RowQuery(
     presence,
     presence.c.conversation_id == bindparam("conversation"),
-    order=(presence.c.since_number, presence.c.participant_id),
-    only=("participant_id", "since_number", "until_number"),
+    only=("since_number", "participant_id", "until_number"),
 )
 
 
@@ -38,10 +36,6 @@ class Presence(Struct, frozen=True, kw_only=True):
     participant_id: str
     since: int = field(default=0, name="since_number")
     until: int | None = field(default=None, name="until_number")
-
-    def includes(self, number: int) -> bool:
-        """Return whether the participant was present at the message with this number."""
-        return self.since <= number and (self.until is None or number < self.until)
 
     def overlaps(self, other: Presence) -> bool:
         """Return whether both participants were present at the same time."""
@@ -56,12 +50,12 @@ class Attendance:
         self.ranges = tuple(ranges)
         self._present_in: dict[int, frozenset[str]] = {}  # by the place among the changes
 
-    @property
+    @cached_property
     def participants(self) -> frozenset[str]:
         """Everybody who ever took part."""
         return frozenset(one.participant_id for one in self.ranges)
 
-    @property
+    @cached_property
     def present(self) -> frozenset[str]:
         """Everybody who is present now."""
         return frozenset(one.participant_id for one in self.ranges if one.until is None)
@@ -79,8 +73,6 @@ class Attendance:
 
     def list_present_at(self, number: int) -> frozenset[str]:
         """Return who was present at the message with this number."""
-        if len(self.ranges) <= _FEW_RANGES:
-            return frozenset(one.participant_id for one in self.ranges if one.includes(number))
         span = bisect_right(self._changes, number)
         if span not in self._present_in:
             present = (who for who, changes in self._changes_of.items() if bisect_right(changes, number) % 2)
@@ -140,4 +132,7 @@ class Attendance:
 def load_attendance(reading: ReadTransaction, conversation_id: str) -> Attendance:
     """Load who took part in a conversation, in the order in which they came."""
     rows = reading.query(_RANGES, conversation=conversation_id)
-    return Attendance(read_struct(Presence, row) for row in rows)
+    return Attendance(
+        Presence(participant_id=row.participant_id, since=row.since_number, until=row.until_number)
+        for row in sorted(rows, key=itemgetter(0, 1))  # quicker than the database does it
+    )

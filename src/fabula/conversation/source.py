@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from fabula.context.gate import Gate
 from fabula.context.gather import FunctionSource
+from fabula.context.place import MODE_NOTE, TURN
 from fabula.context.recipes import NOVEL
 from fabula.context.request import Request, SourceRequest
 from fabula.conversation.documents import limit_to_document
@@ -90,7 +91,7 @@ def offer_turn(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
         return
     if request.speaker_note:
         yield Fragment(
-            source="mode",
+            source=MODE_NOTE,
             layer=Layer.IMMEDIATE,
             text=request.speaker_note,
             project_id=request.project_id,
@@ -102,7 +103,7 @@ def offer_turn(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
     name = request.speaker_name or request.speaker_id
     text = message("[{name} speaks next. Write only what {name} says and does.]", name=name)
     yield Fragment(
-        source="turn",
+        source=TURN,
         layer=Layer.IMMEDIATE,
         text=text.render(source_request.language),
         project_id=request.project_id,
@@ -121,4 +122,4 @@ def name_participant(ident: str, view: View) -> str:
 CONVERSATION_SOURCE = FunctionSource(
     name="conversation", function=offer_history, blocking=False, runs_first=True, name_character=name_participant
 )
-TURN_SOURCE = FunctionSource(name="turn", function=offer_turn, blocking=False)
+TURN_SOURCE = FunctionSource(name=TURN, function=offer_turn, blocking=False)

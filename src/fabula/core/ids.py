@@ -23,7 +23,12 @@ def is_valid_id(text: str) -> bool:
 
 def current_timestamp() -> str:
     """The current time in UTC, as ISO 8601 text that sorts by time."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return make_timestamp(datetime.now(UTC))
+
+
+def make_timestamp(time: datetime) -> str:
+    """Return a time in UTC as ISO 8601 text that sorts by time."""
+    return f"{time.replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
 def parse_timestamp(text: str) -> datetime | None:

@@ -115,12 +115,22 @@ class Timeline:
         return self.earlier.get(document) if place is None else self.entries[place[0] - 1]
 
     @cached_property
+    def documents_in_story_order(self) -> tuple[str, ...]:
+        """The ids of the documents in the order in which they happen; at one time, in reading order."""
+        return tuple(sorted(self._places, key=lambda document: self._places[document][1]))
+
+    @cached_property
     def divisions(self) -> tuple[tuple[Division, ...], ...]:
         """The divisions of each document, in reading order."""
         return tuple(
             (("chapter", number),) if entry.divisions is None else entry.divisions
             for number, entry in enumerate(self.entries, start=1)
         )
+
+    def story_time(self, document: str) -> float | None:
+        """When a document happens; None when it is not part of the story."""
+        place = self._places.get(document)
+        return None if place is None else place[1]
 
     def index(self, document: str) -> int | None:
         """The index of a document in reading order; None when it is not part of the story."""

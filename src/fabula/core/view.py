@@ -26,7 +26,7 @@ class Project(Struct, frozen=True, kw_only=True):
     identity: str | None = None  # None: the built-in one; blank: none at all
 
 
-class View(Struct, frozen=True):
+class View(Struct, frozen=True, weakref=True):
     """A project, the timeline of its story, and the snapshots of its material."""
 
     project: Project

@@ -65,6 +65,15 @@ def enqueue(
     tx.insert(jobs, {"key": key, **request, "queued": now, "due": due, "latest": latest})
 
 
+def postpone(tx: WriteTransaction, key: str, due_in: float) -> bool:
+    """Make a job that waits due in `due_in` seconds, as enqueuing it again would; return whether one waits."""
+    rows = tx.query(_MERGE_COLUMNS, key=key)
+    if not rows or rows[0].state != JobState.QUEUED.value:
+        return False
+    due = min(add_seconds(tx.current_time(), due_in), rows[0].latest)
+    return tx.change_row(jobs, {"key": key, "state": rows[0].state, "holder": rows[0].holder}, {"due": due, **_RESET})
+
+
 def is_valid_key(key: str) -> bool:
     """Whether this can be the key of a job."""
     return _KEY.fullmatch(key) is not None and is_encodable(key)
@@ -84,9 +93,14 @@ def list_jobs(
     ]
 
 
-def count_jobs(reading: ReadTransaction) -> dict[JobState, int]:
-    """The number of a project's jobs in each state."""
-    return {state: reading.count(jobs, jobs.c.state == state.value) for state in JobState}
+def count_jobs(reading: ReadTransaction, *, ended_since: str = "") -> dict[JobState, int]:
+    """The number of a project's jobs in each state; of those that ended, only since a time if one is given."""
+    counts = {}
+    for state in JobState:
+        waits = state in (JobState.QUEUED, JobState.RUNNING)
+        since = () if waits or not ended_since else (jobs.c.ended >= ended_since,)
+        counts[state] = reading.count(jobs, jobs.c.state == state.value, *since)
+    return counts
 
 
 def get_job(reading: ReadTransaction, key: str) -> JobSummary:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
+from fabula.core.ids import make_timestamp
+
 _LAST = "9999-12-31T23:59:59.999999Z"
 
 
 def add_seconds(time: str, seconds: float) -> str:
     """The timestamp a number of seconds later, or earlier where it is negative."""
     try:
-        return (_parse(time) + timedelta(seconds=seconds)).strftime(_FORMAT)
+        return make_timestamp(_parse(time) + timedelta(seconds=seconds))
     except OverflowError:
         return _LAST
 
@@ -29,8 +30,8 @@ def month_of(time: str) -> str:
 def next_month_start(time: str) -> str:
     """The start of the next calendar month."""
     first = _parse(time).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    return (first + timedelta(days=32)).replace(day=1).strftime(_FORMAT)
+    return make_timestamp((first + timedelta(days=32)).replace(day=1))
 
 
 def _parse(time: str) -> datetime:
-    return datetime.strptime(time, _FORMAT).replace(tzinfo=UTC)
+    return datetime.fromisoformat(time)

@@ -7,6 +7,9 @@ never in the store, a save, a log or a trace. The names of fields on disk (`mode
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
 from typing import Literal
 
 from msgspec import Struct, field
@@ -16,6 +19,7 @@ from fabula.core.messages import message
 
 KEYRING_SERVICE = "fabula"  # the service name of our keys in the keyring
 
+KeyPlace = Literal["environment", "keyring"]
 ApiStyle = Literal["openai", "anthropic", "local", "clipboard", "demo"]
 
 
@@ -101,6 +105,55 @@ def find_api_key(config: ProviderConfig) -> str:
             ),
         )
     return key
+
+
+def find_key_place(config: ProviderConfig) -> KeyPlace | None:
+    """Say where the key of a provider is, without showing it; None where there is none."""
+    if config.key_variable and os.environ.get(config.key_variable, "").strip():
+        return "environment"
+    return "keyring" if (config.needs_key or config.key_variable) and _read_keyring(config.name) else None
+
+
+def store_api_key(config: ProviderConfig, key: str) -> None:
+    """Put the key of a provider into the keyring of the operating system, in place of the one before."""
+    key = key.strip()
+    if not key or not (key.isascii() and key.isprintable()) or " " in key:
+        raise FabulaError(
+            Code.LLM_NO_KEY,
+            message("This is no key: it is empty, or has characters that no key has. Nothing was changed."),
+        )
+    with _open_keyring(config) as keyring:
+        keyring.set_password(KEYRING_SERVICE, config.name, key)
+
+
+def delete_api_key(config: ProviderConfig) -> None:
+    """Take the key of a provider out of the keyring."""
+    if not _read_keyring(config.name):
+        raise FabulaError(
+            Code.LLM_NO_KEY,
+            message("The keyring has no key for {provider}. Nothing was changed.", provider=config.name),
+        )
+    with _open_keyring(config) as keyring:
+        keyring.delete_password(KEYRING_SERVICE, config.name)
+
+
+@contextmanager
+def _open_keyring(config: ProviderConfig) -> Iterator[ModuleType]:
+    """Change the keyring, or say that this machine has none which can be opened; its errors may hold the key."""
+    try:
+        import keyring
+
+        yield keyring
+    except Exception:
+        variable = config.key_variable or message("the variable that `key_variable` names")
+        raise FabulaError(
+            Code.LLM_NO_KEY,
+            message(
+                "This machine has no keyring that can be opened. Set {variable} in the environment before you start "
+                "Fabula. Nothing was changed.",
+                variable=variable,
+            ),
+        ) from None
 
 
 def _read_keyring(name: str) -> str:

@@ -23,6 +23,7 @@ from fabula.llm.pricing import Cost
 from fabula.llm.tables import runs
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
+SpendingGroup = Literal["model", "skill", "day"]
 RunOutcome = Literal["begun", "open", "stopped", "failed", "accepted", "edited", "rejected", "retried", "used"]
 UNFINISHED_OUTCOMES: tuple[RunOutcome, ...] = ("begun", "stopped", "failed")
 FINAL_OUTCOMES: tuple[RunOutcome, ...] = ("accepted", "edited", "rejected", "retried", "used")  # used: by a job
@@ -60,7 +61,7 @@ class GenerationRun(Struct, frozen=True, kw_only=True):
 
 
 class SpendingTotal(Struct, frozen=True):
-    """The usage and cost of all runs of one model or skill."""
+    """The usage and cost of all runs of one model or skill, or of one day."""
 
     name: str
     currency: str
@@ -135,19 +136,17 @@ def list_runs(reading: ReadTransaction, *, limit: int = 50, skill_id: str = "") 
     return [_read_row(row) for row in reading.rows(runs, *where, order=newest_first, limit=limit)]
 
 
-def sum_spending(
-    reading: ReadTransaction, *, month: str = "", by: Literal["model", "skill"] = "model"
-) -> list[SpendingTotal]:
-    """Sum up usage and cost, in all or for one month (`2026-11`), the most expensive first."""
+def sum_spending(reading: ReadTransaction, *, month: str = "", by: SpendingGroup = "model") -> list[SpendingTotal]:
+    """Sum up usage and cost, in all or for one month (`2026-11`), the most expensive first, or day after day."""
     where = [runs.c.at >= month, runs.c.at < f"{month}~"] if month else []
-    columns = ("model", "skill_id", "currency", "input_tokens", "cached_tokens", "output_tokens", "money_micros")
+    columns = ("at", "model", "skill_id", "currency", "input_tokens", "cached_tokens", "output_tokens", "money_micros")
     sums: dict[tuple[str, str], list[int]] = {}
     for row in reading.rows(runs, *where, only=columns):
-        key = (row.model if by == "model" else row.skill_id, row.currency)
+        key = ({"model": row.model, "skill": row.skill_id, "day": row.at[:10]}[by], row.currency)
         counts = (1, row.input_tokens, row.cached_tokens, row.output_tokens, row.money_micros)
         sums[key] = [old + new for old, new in zip(sums.get(key, [0] * 5), counts, strict=True)]
     totals = [SpendingTotal(*key, *counts) for key, counts in sums.items()]
-    return sorted(totals, key=lambda total: (-total.micros, total.name, total.currency))
+    return sorted(totals, key=lambda total: (0 if by == "day" else -total.micros, total.name, total.currency))
 
 
 def total_by_currency(totals: Iterable[SpendingTotal]) -> dict[str, int]:

@@ -52,6 +52,9 @@ class SkippingBudget(LorebookBudget):
         self._used = after
         return None
 
+    def end_pass(self, texts: Sequence[str]) -> None:
+        """Admitted entries stay counted."""
+
     def _count(self, entry: ScanEntry) -> int:
         return self.tokenizer.count(entry.text + "\n")
 

@@ -10,6 +10,7 @@ Random numbers are always an argument of a scan, so the same scan gives the same
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
@@ -60,7 +61,7 @@ class GroupResult(Struct, frozen=True):
     replaced: Mapping[EntryRef, Sequence[EntryCandidate]] = {}
 
 
-class LorebookBudget:
+class LorebookBudget(ABC):
     """The token budget of a scan."""
 
     has_overflowed = False  # if True: no more normal entries, no recursion, no search for a minimum of entries
@@ -68,15 +69,16 @@ class LorebookBudget:
     def __init__(self, limit: int, tokenizer: Tokenizer) -> None:
         self.limit, self.tokenizer = limit, tokenizer
 
+    @abstractmethod
     def admit(self, entry: ScanEntry, instead_of: Sequence[ScanEntry] = ()) -> tuple[LorebookReason, Sentence] | None:
         """Spend tokens on an entry, in place of others if given; return the reason if it does not fit."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def used(self) -> int:
         """The tokens that were spent."""
-        raise NotImplementedError
 
+    @abstractmethod
     def end_pass(self, texts: Sequence[str]) -> None:
         """End a pass; `texts` are those of its texts that recursion may read."""
 

@@ -55,12 +55,15 @@ def make_server(
     language: str = ENGLISH,
     watch_seconds: float = WATCH_SECONDS,
     has_connections: bool = True,
+    listening: set[ListenHandler] | None = None,
 ) -> Server[None]:
     """Make a server on a workspace; `access` says what a client may do, perhaps by its HTTP request.
 
     Without connections, each request stands alone; clients of older versions of the protocol cannot subscribe then.
+    `listening` holds the streams of changes that are open, for whoever ends them before the server.
     """
-    return _Handlers(workspace, access, language, watch_seconds).make_server(has_connections=has_connections)
+    handlers = _Handlers(workspace, access, language, watch_seconds, set() if listening is None else listening)
+    return handlers.make_server(has_connections=has_connections)
 
 
 def make_http_app(
@@ -95,9 +98,14 @@ class _Handlers:
     """The handlers of one server."""
 
     def __init__(
-        self, workspace: Workspace, access: McpAccess | FindAccess, language: str, watch_seconds: float
+        self,
+        workspace: Workspace,
+        access: McpAccess | FindAccess,
+        language: str,
+        watch_seconds: float,
+        listening: set[ListenHandler],
     ) -> None:
-        self._workspace, self._language = workspace, language
+        self._workspace, self._language, self._listening = workspace, language, listening
         self._find_access: FindAccess = (lambda _: access) if isinstance(access, McpAccess) else access
         self._watcher = ChangeWatcher(workspace, seconds=watch_seconds)
 
@@ -283,9 +291,11 @@ class _Handlers:
             wants_lists=bool(wanted.resources_list_changed),
         )
         await self._watcher.add(listener)
+        self._listening.add(handler)
         try:
             return await handler(ctx, params.model_copy(update={"notifications": allowed}))
         finally:
+            self._listening.discard(handler)
             self._watcher.remove(listener)
 
     async def _list_prompts(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListPromptsResult:

@@ -415,9 +415,9 @@ class StoryTools:
         """Assemble the prompt for a place in the story."""
         request = self.make_request(document_id, place, perspective, **fields)
         if has_limits(self._project.principal):
-            return describe_prompt(self._project.assemble(request), self._language)
+            return describe_prompt(self._project.assemble(request))
         recent = self._project.working_memory(current_timestamp())
-        return describe_prompt(self._project.assemble(request, working_memory=recent), self._language)
+        return describe_prompt(self._project.assemble(request, working_memory=recent))
 
     @_tool(
         message("Explain a context"),

@@ -48,13 +48,16 @@ def make_app(
     model: ChatModel = None,
     events: EventHub | None = None,
     streams: StreamHub | None = None,
+    programs: ProgramServer | None = None,
+    processes: int = 1,
 ) -> ASGIApp:
     """Make the ASGI application for an open workspace.
 
     `handlers` are served beside the routes, behind the same checks of caller, host and origin. `model` answers in place
-    of what the settings say. Whoever ends the server before its streams have ended closes `events` and `streams` first.
+    of what the settings say. Whoever ends the server before its streams have ended closes `events`, `streams` and
+    `programs` first. `processes` is how many of them answer for one server: each has its share of rates and quotas.
     """
-    table = RouteTable(workspace, routes, model=model, streams=streams)
+    table = RouteTable(workspace, routes, model=model, streams=streams, processes=processes)
 
     @get(API, media_type=MediaType.HTML)
     async def show_api() -> str:
@@ -125,8 +128,8 @@ def make_app(
         sign_in,
         sign_out,
     ]
-    own = [*table.make_handlers(), *table.make_stream_handlers(), *make_completion_handlers(workspace)]
-    events, programs = events or EventHub(workspace), ProgramServer(workspace)
+    own = [*table.make_handlers(), *table.make_stream_handlers(), *make_completion_handlers(workspace, table.streams)]
+    events, programs = events or EventHub(workspace), programs or ProgramServer(workspace)
     app = Litestar(
         [
             *own,
@@ -151,7 +154,7 @@ def make_app(
         app,
         accounts,
         hosts=hosts,
-        rates=read_rates(),
+        rates=read_rates(processes),
         proxy=read_proxy_settings(),
         open_paths=(METRICS_PATH,) if is_open() else (),
         on_answer=metrics.count_request,

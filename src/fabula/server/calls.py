@@ -48,7 +48,9 @@ def find_target(route: Route, call: Call) -> Any:
             return call.handle
         case "settings":
             project_id = None if call.project is None else call.project.id
-            return call.workspace.settings(project_id, principal=make_principal(call))
+            verbs = call.workspace.settings(project_id, principal=make_principal(call))
+            verbs.language = call.language  # of whoever reads the sentences, not of the book
+            return verbs
         case "people":
             return call.workspace.people
         case subject:

@@ -27,6 +27,7 @@ from fabula.server.access import Access
 from fabula.server.problems import choose_language, describe_exception, encode_problem
 from fabula.server.requests import JSON, open_project
 from fabula.server.security import get_access
+from fabula.server.streams import StreamHub
 from fabula.workspace.completions import (
     MODEL_PREFIX,
     PreparedCompletion,
@@ -106,15 +107,15 @@ class EmbeddingList(Struct, kw_only=True):
     object: str = "list"
 
 
-def make_completion_handlers(workspace: Workspace) -> list[HTTPRouteHandler]:
-    """Make the handlers of OpenAI's API for a workspace."""
+def make_completion_handlers(workspace: Workspace, streams: StreamHub) -> list[HTTPRouteHandler]:
+    """Make the handlers of OpenAI's API for a workspace; `streams` says to clients that the server stops."""
 
     @post(f"{V1}/chat/completions", status_code=200, exception_handlers={Exception: _answer_error})
     async def complete(request: Request[Any, Any, Any]) -> Response[Any]:
         """Answer a client's conversation, at once or as a stream."""
         body = await request.body()
         prepared = await workspace.call(_prepare, workspace, get_access(request.scope), body, _read_headers(request))
-        events = stream_completion(prepared)
+        events = streams.follow_unkept(stream_completion(prepared))
         first = await _read_first(events)
         if prepared.asked.stream:
             answer = _stream(prepared, first, events, choose_language(request.headers.get("accept-language", "")))
@@ -229,9 +230,12 @@ async def _read_first(events: AsyncGenerator[WritingEvent, None]) -> WritingEven
 
 
 async def _follow(first: WritingEvent, events: AsyncGenerator[WritingEvent, None]) -> AsyncIterator[WritingEvent]:
+    """Yield all events of an answer; a failure is raised."""
     async with aclosing(events):
         yield first
         async for event in events:
+            if isinstance(event, Failed):
+                raise event.error
             yield event
 
 
@@ -244,8 +248,6 @@ async def _collect(
     async for event in _follow(first, events):
         if isinstance(event, TextDelta):
             calls += event.tool_calls
-        elif isinstance(event, Failed):
-            raise event.error
         elif isinstance(event, Completed):
             end = event
     assert end is not None
@@ -265,18 +267,21 @@ async def _stream(
     """Yield an answer as server-sent events, as OpenAI does; what fails in the middle ends it with an error."""
     chunk = CompletionChunk(id=f"chatcmpl-{new_id()}", created=int(time.time()), model=prepared.asked.model, choices=[])
     yield _encode_event(replace(chunk, choices=[ChunkChoice(CompletionDelta(role="assistant", content=""))]))
-    async for event in _follow(first, events):
-        if isinstance(event, TextDelta):
-            delta = CompletionDelta(content=event.text or msgspec.UNSET, tool_calls=event.tool_calls or msgspec.UNSET)
-            yield _encode_event(replace(chunk, choices=[ChunkChoice(delta)]))
-        elif isinstance(event, Failed):
-            yield _encode_event(_describe_error(event.error, language)[1])
-            return
-        elif isinstance(event, Completed):
-            end = ChunkChoice(CompletionDelta(), name_finish_reason(event.finish_reason))
-            yield _encode_event(replace(chunk, choices=[end]))
-            if prepared.asked.include_usage:
-                yield _encode_event(replace(chunk, usage=describe_usage(event.usage)))
+    try:
+        async for event in _follow(first, events):
+            if isinstance(event, TextDelta):
+                text, calls = event.text or msgspec.UNSET, event.tool_calls or msgspec.UNSET
+                yield _encode_event(
+                    replace(chunk, choices=[ChunkChoice(CompletionDelta(content=text, tool_calls=calls))])
+                )
+            elif isinstance(event, Completed):
+                end = ChunkChoice(CompletionDelta(), name_finish_reason(event.finish_reason))
+                yield _encode_event(replace(chunk, choices=[end]))
+                if prepared.asked.include_usage:
+                    yield _encode_event(replace(chunk, usage=describe_usage(event.usage)))
+    except FabulaError as error:
+        yield _encode_event(_describe_error(error, language)[1])
+        return
     yield b"data: [DONE]\n\n"
 
 

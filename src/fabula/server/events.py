@@ -83,15 +83,17 @@ class _Window:
         self.project = project
         self.is_limited = has_limits(project.principal)
         self._kinds = _ALL_KINDS if access.has_right(Right.READ, project.id) else READABLE_KINDS
+        self._may_play = access.has_right(Right.PLAY, project.id)
         self._readable: ReadableEvents | None = None
 
     def start(self) -> None:
         """Look at what can be read now, where that is not everything."""
-        self._readable = ReadableEvents(self.project) if self.is_limited else None
+        self._readable = ReadableEvents(self.project, may_play=self._may_play) if self.is_limited else None
 
     def may_know_the_same(self, other: _Window) -> bool:
         """Whether another window may be told the same."""
-        return (self.project.principal, self._kinds) == (other.project.principal, other._kinds)
+        own, others = ((one.project.principal, one._kinds, one._may_play) for one in (self, other))
+        return own == others
 
     def encode(self, batch: ChangeBatch, known: EncodedEvents) -> bytes:
         """Return the events of a batch as they are sent; `known` has those that were encoded for other windows."""

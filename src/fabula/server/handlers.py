@@ -1,8 +1,8 @@
 """Makes handlers of routes: read the request, check the right, call one verb, encode its answer (ppl-2).
 
 Reading, calling and encoding happen in a thread of the workspace, so that nothing of it holds the event loop; a warm
-assembly is so short that it happens on the loop (`warm_requests.py`). A verb
-that is a coroutine is awaited on the loop, since it does its own work in threads.
+assembly is so short that it happens on the loop (`warm_requests.py`). A verb that is a coroutine is awaited on the
+loop, since it does its own work in threads.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import msgspec
 from litestar import Request, Response, delete, get
 from litestar.handlers import HTTPRouteHandler
 from litestar.response import Stream
+from litestar.response.base import ASGIResponse
 from msgspec.structs import replace
 
 from fabula.context.admission import AdmissionQueue
@@ -47,6 +48,7 @@ from fabula.server.streams import StreamHub, read_last_event
 from fabula.server.uploads import UploadQuota, read_upload_settings
 from fabula.server.warm_requests import WarmRequests
 from fabula.workspace.chat.replies import ChatModel
+from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 
 API = "/api"
@@ -63,14 +65,16 @@ class RouteTable:
         *,
         model: ChatModel = None,
         streams: StreamHub | None = None,
+        processes: int = 1,
     ) -> None:
+        """`processes` is how many of them answer for one server, and share its quotas."""
         self.workspace = workspace
         self.model = model
         self.routes = tuple(routes)
         self.streams = streams or StreamHub(workspace)
         limits = workspace.engine.limits
         self._assemblies = AdmissionQueue(limits.at_once, limits.waiting)  # which wait without a thread
-        self._uploads = UploadQuota(read_upload_settings())
+        self._uploads = UploadQuota(read_upload_settings(processes))
         self._warm = WarmRequests(workspace)
         self._readers = {one.path: one for one in self.routes if one.has_version}
 
@@ -83,7 +87,7 @@ class RouteTable:
         ]
 
     def _make_handler(self, route: Route) -> HTTPRouteHandler:
-        async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
+        async def handle(request: Request[Any, Any, Any]) -> ASGIResponse:
             body = b"" if route.method == "GET" else await request.body()
             headers = {name.lower(): value for name, value in request.headers.items()}
             key = headers.get("idempotency-key") if route.method == "POST" else None
@@ -91,7 +95,7 @@ class RouteTable:
                 reply = await self._answer(route, request, body, headers)
             else:
                 reply = await self._answer_once(key, route, request, body, headers)
-            return Response(reply.body, status_code=reply.status, headers=dict(reply.headers), media_type=JSON)
+            return ASGIResponse(body=reply.body, status_code=reply.status, headers=dict(reply.headers), media_type=JSON)
 
         return self._register(route, handle)
 
@@ -169,9 +173,9 @@ class RouteTable:
         self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
     ) -> Reply:
         call_in_thread = self.workspace.call
-        if route.queue_key is not None and "if-match" not in headers:
+        if route.queue_key is not None:
             return await self._answer_bounded(route, request, body, headers)
-        if not inspect.iscoroutinefunction(inspect.unwrap(route.function)):
+        if not is_coroutine(route):
             return await call_in_thread(self._run, route, request, body, headers)
         call, _ = await call_in_thread(self._read, route, request, body, headers)
         value = await call_verb(route, call)
@@ -185,18 +189,17 @@ class RouteTable:
         self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
     ) -> Reply:
         """Answer a request that is bounded by a key: on the event loop where it is warm, else in a thread."""
-        call, user = None, get_access(request.scope).user
-        if self._warm.may_be_warm(request.path_params.get(PROJECT), user, body):
-            call, _ = self._read(route, request, body, headers)
+        project = self._warm.find_project(request.path_params.get(PROJECT), get_access(request.scope), body)
+        call = None if project is None else self._read(route, request, body, headers, project)[0]
         if call is not None and self._warm.is_warm(call):
-            started = self._start(route, call)
+            started = self._start(route, call, is_warm=True)
         else:
             started = await self.workspace.call(
-                lambda: self._start(route, call or self._read(route, request, body, headers)[0])
+                lambda: self._start(route, call or self._read(route, request, body, headers)[0], is_warm=False)
             )
         return started if isinstance(started, Reply) else await self._answer_in_turn(route, *started)
 
-    def _start(self, route: Route, call: Call) -> Reply | tuple[Call, str, Future[None]]:
+    def _start(self, route: Route, call: Call, *, is_warm: bool) -> Reply | tuple[Call, str, Future[None]]:
         """Answer a request that is bounded by a key; where no place is free, return the place that it waits for."""
         assert route.queue_key is not None
         key = route.queue_key(call)
@@ -204,7 +207,7 @@ class RouteTable:
         if not place.done():
             return call, key, place
         try:
-            return self._warm.make(call, lambda: make_reply(route, call_verb(route, call), call))
+            return self._warm.make(call, lambda: make_reply(route, call_verb(route, call), call), is_warm=is_warm)
         finally:
             self._assemblies.leave(key, place)
 
@@ -242,16 +245,27 @@ class RouteTable:
         return reply
 
     def _read(
-        self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
+        self,
+        route: Route,
+        request: Request[Any, Any, Any],
+        body: bytes,
+        headers: Mapping[str, str],
+        project: ProjectHandle | None = None,
     ) -> tuple[Call, PageQuery]:
-        """Find the caller and the project, check the right, and read the arguments, in this order."""
+        """Find the caller and the project, unless it was found before, check the right, and read the arguments."""
         access, page, sent = get_access(request.scope), PageQuery(), None
         name = request.path_params.get(PROJECT)
         if route.find_project is not None:
             sent = read_body(route, body, headers.get("content-type", ""))
             name = route.find_project(sent, access, self.workspace)
-        project = None if name is None else open_project(self.workspace, access, str(name))
+        if project is None and name is not None:
+            project = open_project(self.workspace, access, str(name))
         access.require(route.right, None if project is None else project.id)
+        if "if-match" in headers and not self._can_match(route):
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("There is no version to match here: leave out If-Match. Nothing was changed."),
+            )
         values = read_path(route, request.path_params)
         if route.reads_query:
             arguments, page = read_query(route, request.scope["query_string"])
@@ -272,6 +286,12 @@ class RouteTable:
         )
         return call, page
 
+    def _can_match(self, route: Route) -> bool:
+        """Whether a change can be made of one version alone: its verb is one transaction, and its address is read."""
+        if route.method == "GET":
+            return True
+        return route.path in self._readers and not (route.stream or route.file or is_coroutine(route))
+
     def _run(self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]) -> Reply:
         call, page = self._read(route, request, body, headers)
         if route.method == "GET":
@@ -282,12 +302,7 @@ class RouteTable:
         expected = headers.get("if-match")
         if expected is None:
             return make_reply(route, call_verb(route, call), call)
-        reader = self._readers.get(route.path)
-        if reader is None:
-            raise FabulaError(
-                Code.REQUEST_INVALID,
-                message("There is no version to match here: leave out If-Match. Nothing was changed."),
-            )
+        reader = self._readers[route.path]
 
         def check() -> None:
             """Compare the present version under the lock of the change."""
@@ -302,6 +317,11 @@ class RouteTable:
 
         with self.workspace.require_before_change(check):
             return make_reply(route, call_verb(route, call), call)
+
+
+def is_coroutine(route: Route) -> bool:
+    """Whether the verb of a route is a coroutine."""
+    return inspect.iscoroutinefunction(inspect.unwrap(route.function))
 
 
 def hash_request(parts: Iterable[bytes]) -> str:

@@ -46,6 +46,7 @@ PATH_EXAMPLES = {  # of the parameters of paths, by name
     "place": "The Lantern Coast",
     "preset": "calm",
     "project": "The Lantern Coast",
+    "provider": "openai",
     "revision": "1",
     "run": "last",
     "series": "The Coast",

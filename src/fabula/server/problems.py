@@ -132,6 +132,7 @@ _CODES_BY_STATUS = {
     ),
     503: (
         Code.LLM_RATE_LIMITED,
+        Code.SERVER_STOPPING,
         Code.STORE_BUSY,
         Code.STORE_CLOSED,
         Code.STORE_READ_ONLY,

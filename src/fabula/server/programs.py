@@ -29,6 +29,7 @@ from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from mcp.server.subscriptions import ListenHandler
     from starlette.applications import Starlette
 
 MCP_PATH = "/mcp"
@@ -80,6 +81,7 @@ class ProgramServer:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._apps: dict[str, Starlette] = {}
+        self._listening: set[ListenHandler] = set()
 
     @asynccontextmanager
     async def run(self, _: Litestar) -> AsyncIterator[None]:
@@ -93,11 +95,22 @@ class ProgramServer:
 
         async with AsyncExitStack() as stack:
             for language in list_languages():
-                server = make_server(self._workspace, _find_access, language=language, has_connections=False)
+                server = make_server(
+                    self._workspace,
+                    _find_access,
+                    language=language,
+                    has_connections=False,
+                    listening=self._listening,
+                )
                 app = make_http_app(server, path=MCP_PATH, checks_hosts=False, has_connections=False)
                 await stack.enter_async_context(app.router.lifespan_context(app))
                 self._apps[language] = app
             yield
+
+    def close(self) -> None:
+        """End the streams of all programs that listen; the last frame of each is its result."""
+        for one in tuple(self._listening):
+            one.close()
 
     def make_handler(self) -> ASGIRouteHandler:
         """Make the handler of the address."""

@@ -20,6 +20,8 @@ from fabula.server.address import ServerAddress, make_address, open_socket
 from fabula.server.app import make_app
 from fabula.server.connections import BoundedProtocol
 from fabula.server.events import EventHub
+from fabula.server.garbage import limit_collections
+from fabula.server.programs import ProgramServer
 from fabula.server.streams import StreamHub
 from fabula.workspace.workspace import Workspace
 
@@ -53,7 +55,7 @@ def serve(
 class ProcessServer(uvicorn.Server):
     """The server of one process, which ends without raising the signal again, so that its caller can close the store.
 
-    `token` is the owner's; `handlers` are served beside the routes.
+    `token` is the owner's; `handlers` are served beside the routes; `processes` of them share rates and quotas.
     """
 
     def __init__(
@@ -64,8 +66,13 @@ class ProcessServer(uvicorn.Server):
         token: str,
         on_started: Callable[[], None] = lambda: None,
         handlers: Sequence[ControllerRouterHandler] = (),
+        processes: int = 1,
     ) -> None:
-        self._events, self._streams = EventHub(workspace), StreamHub(workspace)
+        self._events, self._streams, self._programs = (
+            EventHub(workspace),
+            StreamHub(workspace),
+            ProgramServer(workspace),
+        )
         accounts = Accounts(workspace.store, {token: OWNER_ACCESS})
         config = uvicorn.Config(
             make_app(
@@ -75,6 +82,8 @@ class ProcessServer(uvicorn.Server):
                 handlers=handlers,
                 events=self._events,
                 streams=self._streams,
+                programs=self._programs,
+                processes=processes,
             ),
             log_config=None,
             http=BoundedProtocol,
@@ -88,20 +97,29 @@ class ProcessServer(uvicorn.Server):
         super().__init__(config)
         self._on_started = on_started
 
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer until the server is told to stop."""
+        async with limit_collections(lambda: self.server_state.total_requests):
+            await super().serve(sockets)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to answer."""
         await super().startup(sockets)
         self._on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Tell windows that follow projects to come back later, then wait for all other requests.
+        """Tell windows and programs that follow projects to come back later, then wait for all other requests.
 
         Streams have a part of that time to end; the others say that they were stopped.
         """
         await self._events.close()
-        ending = asyncio.create_task(self._streams.close(STREAM_SECONDS))
+        ending = asyncio.create_task(self._end_streams())
         await super().shutdown(sockets)
         await ending
+
+    async def _end_streams(self) -> None:
+        self._programs.close()  # by now no connection takes another request
+        await self._streams.close(STREAM_SECONDS)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,6 +27,7 @@ PING_SECONDS = 15.0
 ALIVE_SECONDS = 2.0  # after which a writer that has no events says that it is there
 LOST_SECONDS = 10.0  # without a word of it after which the writer of another process counts as gone
 
+Event = TypeVar("Event")
 Encode = Callable[[Any], tuple[str, bytes]]  # an event of a verb as its kind and JSON
 
 
@@ -83,6 +84,8 @@ class StreamHub:
         self._workspace = workspace
         self._live: dict[str, LiveStream] = {}
         self._is_closing = False
+        self._unkept: set[asyncio.Future[None]] = set()  # streams that no reader comes back to, until they end
+        self._stopped = asyncio.Event()
 
     async def start(
         self, project_id: str, user: str, events: AsyncGenerator[Any, None], encode: Encode, *, language: str
@@ -120,11 +123,35 @@ class StreamHub:
         """Stop every stream that does not end by itself within some seconds; each says so to its readers."""
         self._is_closing = True
         tasks = [live.task for live in self._live.values() if live.task is not None]
-        if tasks and seconds:
-            await asyncio.wait(tasks, timeout=seconds)
+        if seconds and (running := [*tasks, *self._unkept]):
+            await asyncio.wait(running, timeout=seconds)
+        self._stopped.set()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def follow_unkept(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+        """Yield the events of a stream that is not kept; where the server stops before its end, that is refused."""
+        stopped, ended = asyncio.ensure_future(self._stopped.wait()), asyncio.get_running_loop().create_future()
+        self._unkept.add(ended)
+        pending: asyncio.Future[Event] | None = None
+        try:
+            while True:
+                pending = asyncio.ensure_future(anext(events))
+                await asyncio.wait({pending, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                if not pending.done():
+                    raise FabulaError(
+                        Code.SERVER_STOPPING,
+                        message("The server was told to stop before the answer was complete. Ask again in a moment."),
+                    )
+                yield pending.result()
+        except StopAsyncIteration:
+            return
+        finally:
+            stopped.cancel()
+            await _end(pending, events)
+            self._unkept.discard(ended)
+            ended.set_result(None)
 
     async def _write(self, live: LiveStream, events: AsyncGenerator[Any, None], encode: Encode, language: str) -> None:
         """Take events from a verb until it ends, fails, is stopped or has no readers."""
@@ -156,11 +183,7 @@ class StreamHub:
         except Exception as error:
             live.add("problem", msgspec.json.encode(describe_exception(error, language)))
         finally:
-            if pending is not None:  # also one that has failed, whose error asyncio would log, with a text perhaps
-                pending.cancel()
-                with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
-                    await pending
-            await events.aclose()
+            await _end(pending, events)
             live.end()
             with suppress(FabulaError):  # the store may be closed already; readers of this process have all
                 await self._flush(live, stored, ended=True)
@@ -192,6 +215,15 @@ class StreamHub:
                 await self._workspace.call(log.close_stream, project_id, stream_id, unchanged_since=heard, after=after)
             else:
                 await asyncio.sleep(POLL_SECONDS)
+
+
+async def _end(pending: asyncio.Future[Any] | None, events: AsyncGenerator[Any, None]) -> None:
+    """End what makes events, which may be making one."""
+    if pending is not None:  # also one that has failed, whose error asyncio would log, with a text perhaps
+        pending.cancel()
+        with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
+            await pending
+    await events.aclose()
 
 
 def encode_event(stream_id: str, event: StreamEvent) -> bytes:

@@ -98,7 +98,8 @@ def _execute_when_free(connection: sqlite3.Connection, statement: str) -> None:
 
 def _begin(connection: Connection) -> None:
     writing = connection.get_execution_options().get("writing", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+    driver: Any = connection.connection.dbapi_connection
+    driver.execute("BEGIN IMMEDIATE" if writing else "BEGIN").close()
 
 
 def _connect_to_server(_: object, __: object, arguments: list[Any], options: dict[str, Any]) -> BoundedConnection:

@@ -2,47 +2,48 @@
 
 To build a query takes several times as long as to execute it. A `RowQuery` is checked and built once; parameters
 (`bindparam`) stand for its values and for the owner. The same is done for rows by their keys, for inserts, and for the
-versions of owners and the change feed, which belong to every transaction.
+versions of owners and the change feed, which belong to every transaction. Each of these is a `PreparedStatement`, which
+the driver executes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Dialect, Insert, Select, Table, Update, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Dialect, Row, Select, Table, bindparam, delete, insert, select, update
 from sqlalchemy.sql import visitors
-from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ClauseElement, ColumnClause, TextClause, UnaryExpression
 from sqlalchemy.sql.selectable import SelectBase
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.store.schema import table_info
+from fabula.store.statements import PreparedStatement
 from fabula.store.tables import changes, owner_versions
 
 Order = Sequence[ColumnElement[Any] | UnaryExpression[Any]]
 _OWNER = "owner_of_rows"  # the parameter for the owner's id
 _IS_OWNER = owner_versions.c.owner == bindparam("owner_name")
 
-BEGIN_SNAPSHOT = select(owner_versions.c.version).limit(1)  # a snapshot is taken at the first query
-SELECT_VERSION = select(owner_versions.c.version).where(_IS_OWNER)
-LOCK_VERSION = SELECT_VERSION.with_for_update()
-RAISE_VERSION = (
+BEGIN_SNAPSHOT = PreparedStatement(select(owner_versions.c.version).limit(1))  # a snapshot is taken at the first query
+SELECT_VERSION = PreparedStatement(select(owner_versions.c.version).where(_IS_OWNER))
+LOCK_VERSION = PreparedStatement(select(owner_versions.c.version).where(_IS_OWNER).with_for_update())
+RAISE_VERSION = PreparedStatement(
     update(owner_versions)
     .where(_IS_OWNER)
     .values(version=owner_versions.c.version + 1)
     .returning(owner_versions.c.version)
 )
-INSERT_CHANGES = insert(changes)
-SELECT_CHANGES = (
+INSERT_CHANGES = PreparedStatement(insert(changes), [column.name for column in changes.c])
+SELECT_CHANGES = PreparedStatement(
     select(changes.c.version, changes.c.room, changes.c.item)
     .where(changes.c.owner == bindparam("owner_name"), changes.c.version > bindparam("after"))
     .order_by(changes.c.version)
 )
-DELETE_CHANGES = delete(changes).where(
-    changes.c.owner == bindparam("owner_name"), changes.c.version <= bindparam("until")
+DELETE_CHANGES = PreparedStatement(
+    delete(changes).where(changes.c.owner == bindparam("owner_name"), changes.c.version <= bindparam("until"))
 )
 
 
@@ -61,22 +62,17 @@ class RowQuery:
         only: Sequence[str] | None = None,
     ) -> None:
         self.table = table
-        self._query = select_rows(table, where, order, limit, only).where(_match_owner(table))
-        self._compiled: dict[str, SQLCompiler] = {}
+        self._statement = PreparedStatement(select_rows(table, where, order, limit, only).where(_match_owner(table)))
 
-    def prepare(self, owner_id: str, values: dict[str, Any]) -> tuple[Select[Any], dict[str, Any]]:
-        """Return the query and its parameters for one owner."""
-        return self._query, {**_check_plain(self.table, values), _OWNER: owner_id}
+    def execute(self, connection: Connection, owner_id: str, values: dict[str, Any]) -> Sequence[Row[Any]]:
+        """Return the rows of one owner that the query finds with these values."""
+        return self._statement.execute(connection, {**_check_plain(self.table, values), _OWNER: owner_id})
 
     def compile(self, dialect: Dialect, owner_id: str, values: dict[str, Any]) -> tuple[str, Any]:
         """Return the query and its parameters for one owner, as the driver of an engine takes them."""
-        compiled = self._compiled.get(dialect.name)
-        if compiled is None:
-            compiled = self._compiled[dialect.name] = self._query.compile(dialect=dialect)
-        parameters = compiled.construct_params({**_check_plain(self.table, values), _OWNER: owner_id})
-        if compiled.positiontup is None:
-            return compiled.string, parameters
-        return compiled.string, [parameters[name] for name in compiled.positiontup]
+        all_values = {**_check_plain(self.table, values), _OWNER: owner_id}
+        compiled = self._statement.compile(dialect, all_values)
+        return compiled.sql, compiled.make_parameters(all_values)
 
 
 class RowReader(Protocol):
@@ -92,32 +88,41 @@ def select_by_key(table: Table, names: tuple[str, ...]) -> RowQuery:
 
 
 @cache
-def insert_into(table: Table) -> Insert:
-    """Prepare the insertion of rows."""
-    return insert(table)
+def _insert_into(table: Table, names: tuple[str, ...]) -> PreparedStatement:
+    return PreparedStatement(insert(table).inline(), names)
+
+
+def insert_rows(connection: Connection, table: Table, owner_id: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows of one owner that have the same columns."""
+    owner = {table_info(table).owner_column: owner_id}
+    all_values = [{**_check_plain(table, row), **owner} for row in rows]
+    _insert_into(table, tuple(all_values[0])).execute_each(connection, all_values)
 
 
 @cache
-def _update_by_key(table: Table, key: tuple[str, ...], names: tuple[str, ...]) -> Update:
+def _update_by_key(table: Table, key: tuple[str, ...], names: tuple[str, ...]) -> PreparedStatement:
     matches = (table.c[name] == bindparam(f"key_{name}") for name in key)
     values = {name: bindparam(f"new_{name}", type_=table.c[name].type) for name in names}
     item = table_info(table).item or table_info(table).owner_column
-    return update(table).where(_match_owner(table), *matches).values(values).returning(table.c[item])
+    return PreparedStatement(update(table).where(_match_owner(table), *matches).values(values).returning(table.c[item]))
 
 
-def prepare_update(
-    table: Table, owner_id: str, key: dict[str, Any], values: dict[str, Any]
-) -> tuple[Update, dict[str, Any]]:
-    """Prepare the change of a row by its key, which returns the row's item; return it and its parameters."""
+def update_by_key(
+    connection: Connection, table: Table, owner_id: str, key: dict[str, Any], values: dict[str, Any]
+) -> Row[Any] | None:
+    """Change a row of one owner by its key; return its item, or None where there is no such row."""
     by_name = {f"key_{name}": value for name, value in key.items()}
     by_name |= {f"new_{name}": value for name, value in values.items()}
-    return _update_by_key(table, tuple(key), tuple(values)), {**_check_plain(table, by_name), _OWNER: owner_id}
+    statement = _update_by_key(table, tuple(key), tuple(values))
+    rows = statement.execute(connection, {**_check_plain(table, by_name), _OWNER: owner_id})
+    return rows[0] if rows else None
 
 
-def _check_plain(table: Table, values: dict[str, Any]) -> dict[str, Any]:
+def _check_plain(table: Table, values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Refuse expressions in place of values."""
-    if any(isinstance(value, ClauseElement) for value in values.values()):
-        raise scope_violation(f"a prepared query on {table.name} takes values only")
+    for value in values.values():
+        if isinstance(value, ClauseElement):
+            raise scope_violation(f"a prepared query on {table.name} takes values only")
     return values
 
 

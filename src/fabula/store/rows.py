@@ -33,10 +33,11 @@ def read_record(kind: type[T], record: Mapping[str, Any], **others: object) -> T
 def make_row(table: Table, value: Struct) -> dict[str, Any]:
     """Make the row of a struct from those of its fields that the table has columns for."""
     row: dict[str, Any] = {}
+    columns = _column_names(table)
     for name, field in msgspec.to_builtins(value).items():
-        if name in table.c:
+        if name in columns:
             row[name] = int(field) if isinstance(field, bool) else field
-        elif f"{name}_document" in table.c:
+        elif f"{name}_document" in columns:
             position = field or {"document": None, "offset": None}
             row |= {f"{name}_{part}": position[part] for part in ("document", "offset")}
     return row
@@ -52,6 +53,11 @@ def position_from_row(row: Row[Any], prefix: str) -> Position | None:
     """The position in a row's columns."""
     document, offset = row._mapping[f"{prefix}_document"], row._mapping[f"{prefix}_offset"]
     return None if document is None else Position(document, offset or 0)
+
+
+@cache
+def _column_names(table: Table) -> frozenset[str]:
+    return frozenset(str(column.name) for column in table.c)
 
 
 @cache

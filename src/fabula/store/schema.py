@@ -99,11 +99,21 @@ class Json(TypeDecorator[Any]):
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         """Encode a value as JSON text."""
-        return None if value is None else msgspec.json.encode(value).decode()
+        return encode_json(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
         """Decode JSON text."""
-        return None if value is None else msgspec.json.decode(value)
+        return decode_json(value)
+
+
+def encode_json(value: Any) -> str | None:
+    """The text of a value in a column of JSON."""
+    return None if value is None else msgspec.json.encode(value).decode()
+
+
+def decode_json(text: str | None) -> Any:
+    """The value of a text in a column of JSON."""
+    return None if text is None else msgspec.json.decode(text)
 
 
 def is_short(column: Column[Any]) -> bool:
@@ -126,6 +136,12 @@ def max_characters(column: Column[Any]) -> int | None:
 def has_bounded_texts(column: Column[Any]) -> bool:
     """Whether a column holds JSON whose texts may stand in a prompt."""
     return isinstance(column.type, Json) and "any_length" not in column.info
+
+
+@cache
+def list_bounded_columns(table: Table) -> frozenset[str]:
+    """The names of the columns of JSON whose texts may stand in a prompt."""
+    return frozenset(str(column.name) for column in table.c if has_bounded_texts(column))
 
 
 def find_long_text(value: object, most: int) -> str | None:
@@ -176,6 +192,7 @@ def all_tables() -> tuple[Table, ...]:
     return tuple(METADATA.sorted_tables)
 
 
+@cache
 def table_info(table: Table) -> TableInfo:
     """The `TableInfo` that a table was declared with."""
     info = table.info.get("table_info")

@@ -234,11 +234,12 @@ class Store:
                 if lock is not None:
                     WriteTransaction(connection, owners).lock_owners(books=lock)
                 else:  # the snapshot is taken at the first query
-                    connection.execute(BEGIN_SNAPSHOT)
+                    BEGIN_SNAPSHOT.execute(connection, {})
             except BaseException as error:
                 connection.close()
                 if last or not (isinstance(error, DBAPIError) and is_connection_lost(error)):
                     raise
+                self.engine.dispose()  # the other idle connections are as old
             else:
                 break
         return connection

@@ -49,19 +49,19 @@ from fabula.store.queries import (
     Order,
     RowQuery,
     check_clauses,
-    insert_into,
-    prepare_update,
+    insert_rows,
     scope_violation,
     select_by_key,
     select_rows,
+    update_by_key,
 )
 from fabula.store.schema import (
     MAX_LONG_TEXT,
     MAX_SHORT_TEXT,
     OwnerKind,
     find_long_text,
-    has_bounded_texts,
     key_columns,
+    list_bounded_columns,
     match_keys,
     max_characters,
     table_info,
@@ -74,6 +74,7 @@ if TYPE_CHECKING:
 FEED_LENGTH = 5_000  # versions that the change feed covers
 _PRUNE_EVERY = 500  # versions
 _BATCH = 500  # rows changed in one statement
+_CHECKED = (str, dict, list, tuple)  # values that may be of any length and have any characters
 _SERVER_TIME = text("SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')")
 
 
@@ -109,7 +110,7 @@ class ReadTransaction:
 
     def query(self, prepared: RowQuery, **values: object) -> Sequence[Row[Any]]:
         """The owner's rows that a prepared query finds with these values."""
-        return self._connection.execute(*prepared.prepare(self._owner_id(prepared.table), values)).all()
+        return prepared.execute(self._connection, self._owner_id(prepared.table), values)
 
     def row(self, table: Table, **key: object) -> Row[Any] | None:
         """The row with that key; None where there is none."""
@@ -210,22 +211,22 @@ class ReadTransaction:
 
     def version(self, kind: OwnerKind) -> int:
         """The current version of an owner."""
-        found = self._connection.execute(SELECT_VERSION, {"owner_name": self._owner(kind)}).scalar()
-        return int(found or 0)
+        rows = SELECT_VERSION.execute(self._connection, {"owner_name": self._owner(kind)})
+        return int(rows[0].version) if rows else 0
 
     def changes(self, kind: OwnerKind, after: int) -> list[Change] | None:
         """What changed since a version; None where the feed does not reach back that far."""
         expected = self.version(kind) - after
         if not expected:
             return []
-        found = self._connection.execute(SELECT_CHANGES, {"owner_name": self._owner(kind), "after": after})
-        rows = [Change(*row) for row in found]
+        found = SELECT_CHANGES.execute(self._connection, {"owner_name": self._owner(kind), "after": after})
+        rows = [Change(row.version, row.room, row.item) for row in found]
         return rows if len({row.version for row in rows}) == expected else None
 
     def _owner(self, kind: OwnerKind) -> str:
         owner = self._owners.get(kind)
         if owner is None:
-            raise scope_violation(f"this transaction belongs to no {kind}")
+            raise _no_owner(kind)
         return f"{kind}:{owner}"
 
     def _owned(self, table: Table) -> ColumnElement[bool]:
@@ -234,8 +235,10 @@ class ReadTransaction:
 
     def _owner_id(self, table: Table) -> str:
         kind = table_info(table).owner
-        self._owner(kind)
-        return self._owners[kind]
+        owner = self._owners.get(kind)
+        if owner is None:
+            raise _no_owner(kind)
+        return owner
 
     def _key_clauses(self, table: Table, key: Mapping[str, object]) -> Sequence[ColumnElement[bool]]:
         check_texts(key)
@@ -279,17 +282,19 @@ class WriteTransaction(ReadTransaction):
         """Wait for the owners' locks: writers of one owner run one after the other, so that versions have no gaps.
 
         Everybody locks in one order, so that no two writers wait for each other: the person, then `books` by their ids,
-        then the project. The series of a book come last, by their ids.
+        then the project. The series of a book come last, by their ids. SQLite has one lock, which is taken already.
         """
+        if self._connection.dialect.name == "sqlite":
+            return
         names = [f"project:{book}" for book in sorted(books)]
         if self.has_owner("user"):
             names.insert(0, self._owner("user"))
         if self.has_owner("project"):
             names.append(self._owner("project"))
         for owner in names:
-            if self._connection.execute(LOCK_VERSION, {"owner_name": owner}).first() is None:
-                self._connection.execute(_insert_version(self._connection, owner))
-                self._connection.execute(LOCK_VERSION, {"owner_name": owner})
+            if not LOCK_VERSION.execute(self._connection, {"owner_name": owner}):
+                self._insert_version(owner)
+                LOCK_VERSION.execute(self._connection, {"owner_name": owner})
 
     def create_series(self, series_id: str, row: Mapping[str, Any]) -> WriteTransaction:
         """Create a series in the same commit, and let the transaction's project belong to it."""
@@ -303,13 +308,13 @@ class WriteTransaction(ReadTransaction):
         if table is projects:
             self._give_number()
         info = table_info(table)
-        owner = {info.owner_column: self._owner_id(table)}
+        owner_id = self._owner_id(table)
         for row in rows:
             self._check_values(table, row)
         if self.recorder is not None:
             self.recorder.before_insert(table, rows)
         for _, batch in groupby(rows, key=lambda row: row.keys()):  # one statement for rows with the same columns
-            self._connection.execute(insert_into(table), [{**row, **owner} for row in batch])
+            insert_rows(self._connection, table, owner_id, list(batch))
         for row in rows:
             self._record_row_change(table, row.get(info.item or ""))
 
@@ -318,7 +323,8 @@ class WriteTransaction(ReadTransaction):
         numbered = owner_versions.c.owner == self._owner("project")
         if self._connection.execute(select(owner_versions.c.number).where(numbered)).scalar():
             return
-        self._connection.execute(_insert_version(self._connection, PROJECT_NUMBERS))
+        for owner in (self._owner("project"), PROJECT_NUMBERS):
+            self._insert_version(owner)
         query = update(owner_versions).where(owner_versions.c.owner == PROJECT_NUMBERS)
         query = query.values(number=owner_versions.c.number + 1).returning(owner_versions.c.number)
         number = self._connection.execute(query).scalar_one()
@@ -362,7 +368,7 @@ class WriteTransaction(ReadTransaction):
         self._check_values(table, values)
         if self.recorder is not None:
             self.recorder.before_update(self, table, self._key_clauses(table, key))
-        changed = self._connection.execute(*prepare_update(table, self._owner_id(table), key, values)).first()
+        changed = update_by_key(self._connection, table, self._owner_id(table), key, values)
         if changed is not None:
             self._record_row_change(table, changed[0] if table_info(table).item is not None else "")
         return changed is not None
@@ -411,15 +417,18 @@ class WriteTransaction(ReadTransaction):
         return self._execute_recording(table, delete(table).where(self._owned(table), *check_clauses(table, where)))
 
     def _check_values(self, table: Table, values: Mapping[str, Any]) -> None:
-        """Refuse values that give a row to another owner or that use another table."""
+        """Refuse values that give a row to another owner, that use another table, or that no save could hold."""
         info = table_info(table)
         owner = self._owners.get(info.owner)
         if values.get(info.owner_column, owner) != owner:
             raise scope_violation(f"a row of {table.name} cannot be given to another {info.owner}")
-        check_clauses(table, [value for value in values.values() if isinstance(value, ClauseElement)])
-        check_texts(values)
-        if not self.is_restoring:
-            _check_lengths(table, values)
+        for name, value in values.items():
+            if isinstance(value, ClauseElement):
+                check_clauses(table, [value])
+            elif isinstance(value, _CHECKED):
+                check_text(name, value)
+                if not self.is_restoring:
+                    _check_length(table, name, value)
 
     def _execute_recording(self, table: Table, query: Any) -> int:
         """Execute a query, record which items it changed, and return the number of rows."""
@@ -447,17 +456,35 @@ class WriteTransaction(ReadTransaction):
         """Raise the owners' versions and write the change feed: the last step before the commit."""
         for kind, changed in self._changes.items():
             owner = self._owner(kind)
-            version = int(self._connection.execute(RAISE_VERSION, {"owner_name": owner}).scalar_one())
-            self.versions[kind] = version
+            version = self.versions[kind] = self._raise_version(owner)
             at = current_timestamp()
-            self._connection.execute(
-                INSERT_CHANGES,
-                [{"owner": owner, "version": version, "room": area, "item": item, "at": at} for area, item in changed],
-            )
+            rows = [
+                {"owner": owner, "version": version, "room": area, "item": item, "at": at} for area, item in changed
+            ]
+            INSERT_CHANGES.execute_each(self._connection, rows)
             if version % _PRUNE_EVERY == 0:
-                self._connection.execute(DELETE_CHANGES, {"owner_name": owner, "until": version - FEED_LENGTH})
+                DELETE_CHANGES.execute(self._connection, {"owner_name": owner, "until": version - FEED_LENGTH})
             if kind == "project" and self._connection.dialect.name == "postgresql":
                 self._connection.execute(NOTIFY)
+
+    def _raise_version(self, owner: str) -> int:
+        rows = RAISE_VERSION.execute(self._connection, {"owner_name": owner})
+        if not rows:  # the first change of this owner
+            self._insert_version(owner)
+            rows = RAISE_VERSION.execute(self._connection, {"owner_name": owner})
+        return int(rows[0].version)
+
+    def _insert_version(self, owner: str) -> None:
+        """Give an owner a version, unless it has one."""
+        dialect = import_module(f"sqlalchemy.dialects.{self._connection.dialect.name}")  # each takes a while to import
+        last = select(func.coalesce(func.max(owner_versions.c.number), 0)).scalar_subquery()
+        number = last if owner == PROJECT_NUMBERS else 0
+        query = dialect.insert(owner_versions).values(owner=owner, version=0, number=number)
+        self._connection.execute(query.on_conflict_do_nothing())
+
+
+def _no_owner(kind: OwnerKind) -> FabulaError:
+    return scope_violation(f"this transaction belongs to no {kind}")
 
 
 def row_missing(table: Table, key: Mapping[str, object]) -> FabulaError:
@@ -469,18 +496,11 @@ def row_missing(table: Table, key: Mapping[str, object]) -> FabulaError:
     )
 
 
-def _insert_version(connection: Connection, owner: str) -> Any:
-    dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # each takes a while to import
-    last = select(func.coalesce(func.max(owner_versions.c.number), 0)).scalar_subquery()
-    number = last if owner == PROJECT_NUMBERS else 0
-    return dialect.insert(owner_versions).values(owner=owner, version=0, number=number).on_conflict_do_nothing()
-
-
 def _is_storable(value: object) -> bool:
     """Whether a database can store a value; only text and JSON are checked."""
     if isinstance(value, str):
         return "\x00" not in value and is_encodable(value)
-    if isinstance(value, dict | list | tuple):
+    if isinstance(value, _CHECKED):
         try:
             msgspec.json.encode(value)
         except (UnicodeEncodeError, msgspec.MsgspecError, TypeError):
@@ -488,38 +508,46 @@ def _is_storable(value: object) -> bool:
     return True
 
 
-def _check_lengths(table: Table, values: Mapping[str, Any]) -> None:
+def _check_length(table: Table, name: str, value: Any) -> None:
     """Refuse names, titles and other texts that no save could hold."""
-    for name, value in values.items():
-        text: str | None = value if isinstance(value, str) and len(value) > MAX_SHORT_TEXT else None
-        most = max_characters(table.c[name]) if text is not None else None
-        if has_bounded_texts(table.c[name]):
-            text, most = find_long_text(value, MAX_LONG_TEXT), MAX_LONG_TEXT
-        if text is not None and most is not None and len(text) > most:
-            shown = f"{text[:40]}…"
+    text: str | None
+    most: int | None
+    if name in list_bounded_columns(table):
+        text, most = find_long_text(value, MAX_LONG_TEXT), MAX_LONG_TEXT
+    elif isinstance(value, str) and len(value) > MAX_SHORT_TEXT:
+        text, most = value, max_characters(table.c[name])
+    else:
+        return
+    if text is not None and most is not None and len(text) > most:
+        shown = f"{text[:40]}…"
+        sentence = message(
+            "{text!r} is too long: a name or a title has {most:,} characters at most. Nothing was changed.",
+            text=shown,
+            most=most,
+        )
+        if most > MAX_SHORT_TEXT:
             sentence = message(
-                "{text!r} is too long: a name or a title has {most:,} characters at most. Nothing was changed.",
+                "{text!r} is too long: such a text has {most:,} characters at most. Nothing was changed.",
                 text=shown,
                 most=most,
             )
-            if most > MAX_SHORT_TEXT:
-                sentence = message(
-                    "{text!r} is too long: such a text has {most:,} characters at most. Nothing was changed.",
-                    text=shown,
-                    most=most,
-                )
-            raise FabulaError(Code.TEXT_INVALID, sentence)
+        raise FabulaError(Code.TEXT_INVALID, sentence)
 
 
 def check_texts(values: Mapping[str, Any]) -> None:
     """Refuse text that a database cannot store."""
     for name, value in values.items():
-        if not _is_storable(value):
-            raise FabulaError(
-                Code.TEXT_INVALID,
-                message(
-                    "{name!r} holds a character that cannot be stored (a null, or half of a surrogate pair). "
-                    "Remove it and try again. Nothing was changed.",
-                    name=name,
-                ),
-            )
+        check_text(name, value)
+
+
+def check_text(name: str, value: object) -> None:
+    """Refuse a text, or JSON with one, that a database cannot store."""
+    if not _is_storable(value):
+        raise FabulaError(
+            Code.TEXT_INVALID,
+            message(
+                "{name!r} holds a character that cannot be stored (a null, or half of a surrogate pair). "
+                "Remove it and try again. Nothing was changed.",
+                name=name,
+            ),
+        )

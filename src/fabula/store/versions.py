@@ -11,6 +11,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -39,7 +40,7 @@ class StatementReader:
         self._reader, self._project_id = reader, project_id
 
     def query(self, prepared: RowQuery, **values: object) -> list[tuple[Any, ...]]:
-        """The rows that a prepared query finds; it has no lists among its values."""
+        """The rows that a prepared query finds."""
         return self._reader.fetch(prepared, self._project_id, values)
 
 
@@ -65,8 +66,7 @@ class SqliteVersionReader:
 
     def read(self, owners: Sequence[str]) -> list[int]:
         """The versions of these owners; 0 for an unknown one."""
-        placeholders = ", ".join("?" * len(owners))
-        versions = dict(self._query(f"SELECT owner, version FROM heads WHERE owner IN ({placeholders})", owners))
+        versions = dict(self._query(_select_versions(len(owners)), owners))
         return [versions.get(owner, 0) for owner in owners]
 
     def fetch(self, prepared: RowQuery, owner_id: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -96,6 +96,11 @@ class SqliteVersionReader:
                 opened.connection.close()
             self._open.clear()
         self._local = threading.local()
+
+
+@cache
+def _select_versions(count: int) -> str:
+    return f"SELECT owner, version FROM heads WHERE owner IN ({', '.join('?' * count)})"
 
 
 class PostgresVersionReader:

@@ -11,6 +11,7 @@ from sqlalchemy import Row
 from fabula.codex.tables import pins
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message
+from fabula.core.story import Timeline
 from fabula.manuscript import documents, merging
 from fabula.manuscript.drafts import DocumentKind
 from fabula.manuscript.model import name_document
@@ -159,6 +160,29 @@ class ChapterVerbs(ProjectVerbs):
             documents.move(tx, found.id, parent=parent, index=index)
             return load_records(tx)[found.id]
 
+    def set_story_time(self, chapter: str, *, before: str | None = None, after: str | None = None) -> ChapterRecord:
+        """Say that a chapter happens before or after another one; with neither, that it happens where it is read."""
+        if before is not None and after is not None:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message("A chapter happens before or after another one, not both. Nothing was changed."),
+            )
+        timeline = self._view.timeline
+        with self._write(_label(chapter)) as tx:
+            found = find_chapter(tx, chapter)
+            tx.undo_label = message("{title} moved in time", title=found.name)
+            beside = before if before is not None else after
+            other = None if beside is None else find_chapter(tx, beside)
+            for one in (found, other):
+                if one is not None and one.id not in timeline:
+                    raise FabulaError(
+                        Code.REQUEST_INVALID,
+                        message("{title} is no part of the story. Nothing was changed.", title=one.name),
+                    )
+            happens = None if other is None else _find_time(timeline, found.id, other.id, is_before=before is not None)
+            documents.update(tx, found.id, {"happens": happens})
+            return load_records(tx)[found.id]
+
     def merge(self, chapter: str, other: str) -> ChapterRecord:
         """Append another chapter to this one; positions, marks, beats and pins go along."""
         with self._write(_label(chapter)) as tx:
@@ -259,6 +283,20 @@ def _find_place(
     order: list[Row[Any]] = [*tx.rows(rows, siblings, order=(rows.c.place, rows.c.id), only=("id",))]
     ids = [row.id for row in order if row.id != moving or row.id == found.id]
     return parent, ids.index(found.id) + (before is None)
+
+
+def _find_time(timeline: Timeline, document: str, other: str, *, is_before: bool) -> float:
+    """Return a story time right before or after another document, among all others."""
+    if document == other:
+        raise FabulaError(
+            Code.REQUEST_INVALID, message("A chapter cannot happen before or after itself. Nothing was changed.")
+        )
+    times = [(one, timeline.story_time(one) or 0.0) for one in timeline.documents_in_story_order if one != document]
+    index = [one for one, _ in times].index(other) + (not is_before)
+    earlier, later = [time for _, time in times[:index]], [time for _, time in times[index:]]
+    if not earlier:
+        return later[0] - 1
+    return (earlier[-1] + later[0]) / 2 if later else earlier[-1] + 1
 
 
 def _move_pins(tx: WriteTransaction, source: str, target: str) -> None:

@@ -302,7 +302,7 @@ def _check_abilities(asked: CompletionRequest, originals: Mapping[str, object], 
     """Refuse tools and images where the provider speaks another protocol than the client."""
     if choice.provider.api_style != "openai" and (originals or "tools" in asked.parameters):
         raise FabulaError(
-            Code.LLM_REFUSED,
+            Code.REQUEST_INVALID,
             message(
                 "{provider} takes no tools and no images from a client. Choose a provider that speaks OpenAI's API. "
                 "Nothing was sent.",

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TypeVar
@@ -30,6 +31,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import message
 from fabula.core.story import Vantage
+from fabula.store.queries import RowReader
 from fabula.store.store import Store
 
 log = logging.getLogger("fabula.workspace")
@@ -37,6 +39,8 @@ Value = TypeVar("Value")
 
 BRANCH_MESSAGES = 64  # how far back along a branch an earlier request is looked for
 DELAY = 0.05  # seconds until queued rows are written
+REST = 10  # times as long as writing took, before the next rows are written: under load they are written together
+MAX_DELAY = 0.5
 
 
 class ContinuityKeys(Struct, frozen=True):
@@ -139,90 +143,89 @@ class _Assembly(Struct):
     is_answered: bool = False
 
 
+class _Batch(Struct):
+    """Assemblies that are written together, by id, the oldest first; which have an answer, and the newest prefixes."""
+
+    assemblies: dict[str, _Assembly] = {}
+    answered: list[_Assembly] = []
+    prefix_hashes: dict[tuple[str, str], str] = {}  # by project and key
+
+
 class StoredContinuity:
     """Continuity of all projects of a store. Threads may share it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._changed = threading.Condition()
-        self._queue: dict[str, _Assembly] = {}  # by id, oldest first
-        self._writing: dict[str, _Assembly] = {}  # taken by the thread, not yet on the disk
+        self._queue = _Batch()
+        self._writing = _Batch()  # taken by the thread, not yet on the disk
         self._thread: threading.Thread | None = None
         self._is_closing = False
 
     def load(self, project_id: str, keys: ContinuityKeys) -> Continuity:
         """Return what the last request of this kind left, with the prefix hash of the last one of its skill."""
+        prefix_key = (project_id, keys.prefix)
         with self._changed:
-            every = (*self._writing.values(), *self._queue.values())
-        queued = [one for one in every if one.project_id == project_id]
-        prefix_hash = next(
-            (one.continuity.prefix_hash for one in reversed(queued) if one.keys.prefix == keys.prefix), None
-        )
-        answered = [one for one in queued if one.is_answered]
-        found = next((one.continuity for one in reversed(answered) if one.keys.place == keys.place), None)
-        if found is None and answered:
-            self.flush()  # one of them may be of an ancestor or of the family: the store knows which is nearest
+            writing, queue = self._writing, self._queue
+            prefix_hash = queue.prefix_hashes.get(prefix_key, writing.prefix_hashes.get(prefix_key))
+            answered = [one for one in (*writing.answered, *queue.answered) if one.project_id == project_id]
+        place = keys.place
+        found = next((one.continuity for one in reversed(answered) if one.keys.place == place), None)
         rows = self._store.read_statements(project=project_id)
         if prefix_hash is None:
-            prefix_hash = edits.load_prefix(rows, keys.place, keys.skill)
+            prefix_hash = edits.load_prefix(rows, place, keys.skill)
         if found is None and not keys.ancestors:
-            found = edits.load(rows, keys.place) or Continuity()
+            others = [] if place.branch else [one for one in answered if one.keys.place.family == place.family]
+            newest_relative = others[-1].continuity if others else None
+            found = edits.load(rows, place, newest_relative=newest_relative) or Continuity()
         elif found is None:
-            with self._store.read(project=project_id) as reading:
-                found = edits.load(reading, keys.place, *keys.ancestors) or Continuity()
+            if any(one.keys.place in keys.ancestors for one in answered):
+                self.flush()  # the store knows which of them is nearest
+            found = edits.load(rows, place, *keys.ancestors) or Continuity()
         if keys.knowers:
-            found = share_selection(found, self._load_shared(project_id, keys, answered), keys.knowers)
+            found = share_selection(found, _load_shared(rows, keys, answered), keys.knowers)
         return replace(found, prefix_hash=prefix_hash)
-
-    def _load_shared(self, project_id: str, keys: ContinuityKeys, answered: Sequence[_Assembly]) -> Continuity:
-        """Return what the last speaker left in the nearest branch: among what is still to be written, or stored."""
-        places = (keys.place, *keys.ancestors)
-        known = [one for one in answered if is_selection_known(one.continuity, keys.knowers)]
-        queued = {one.keys.place.family: one.continuity for one in known}  # the newest of each
-        near = next((at for at, key in enumerate(places) if key.family in queued), len(places))
-        with self._store.read(project=project_id) as reading:
-            stored = edits.load_shared(reading, *places[:near], knowers=keys.knowers)
-        if stored is not None:
-            return stored
-        return queued[places[near].family] if near < len(places) else Continuity()
 
     def record(self, project_id: str, keys: ContinuityKeys, result: Result) -> str:
         """Queue the prefix hash of an assembly and what it would hand on; return the assembly's id."""
         assembly_id = new_id()
         with self._changed:
-            self._queue[assembly_id] = _Assembly(project_id, keys, result.continuity)
+            queue = self._queue
+            queue.assemblies[assembly_id] = _Assembly(project_id, keys, result.continuity)
+            queue.prefix_hashes[project_id, keys.prefix] = result.continuity.prefix_hash
             if self._thread is None and not self._is_closing:
                 self._thread = threading.Thread(target=self._run, name="fabula-continuity", daemon=True)
                 self._thread.start()
                 self._store.before_close(self.close)
-            if len(self._queue) == 1:  # else the thread was woken already
+            if len(queue.assemblies) == 1:  # else the thread was woken already
                 self._changed.notify_all()
         return assembly_id
 
     def commit(self, project_id: str, assembly_id: str) -> None:
         """Let the next request follow on from this assembly, made by this process or another."""
         with self._changed:
-            queued = self._queue.get(assembly_id)
+            queued = self._queue.assemblies.get(assembly_id)
             if queued is not None and queued.project_id == project_id:
                 if queued.is_answered:
                     raise _unknown_assembly(assembly_id)
                 queued.is_answered = True
+                self._queue.answered.append(queued)
                 return
-            self._changed.wait_for(lambda: assembly_id not in self._writing)
+            self._changed.wait_for(lambda: assembly_id not in self._writing.assemblies)
         with self._store.write(project=project_id) as tx:
             edits.commit_assembly(tx, assembly_id)
 
     def flush(self) -> None:
         """Write everything that is queued now; a row that cannot be written is logged and dropped."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._writing)
-            self._writing, self._queue = self._queue, {}
+            self._changed.wait_for(lambda: not self._writing.assemblies)
+            self._writing, self._queue = self._queue, _Batch()
         try:
-            for project_id in {one.project_id for one in self._writing.values()}:
+            for project_id in {one.project_id for one in self._writing.assemblies.values()}:
                 self._write(project_id)
         finally:
             with self._changed:
-                self._writing = {}
+                self._writing = _Batch()
                 self._changed.notify_all()
 
     def close(self) -> None:
@@ -236,17 +239,20 @@ class StoredContinuity:
         self.flush()
 
     def _run(self) -> None:
+        delay = DELAY
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: bool(self._queue) or self._is_closing)
+                self._changed.wait_for(lambda: bool(self._queue.assemblies) or self._is_closing)
                 if self._is_closing:
                     return
-                self._changed.wait_for(lambda: self._is_closing, timeout=DELAY)
+                self._changed.wait_for(lambda: self._is_closing, timeout=delay)
+            start = time.monotonic()
             self.flush()
+            delay = min(max(REST * (time.monotonic() - start), DELAY), MAX_DELAY)
 
     def _write(self, project_id: str) -> None:
         try:
-            own = {key: one for key, one in self._writing.items() if one.project_id == project_id}
+            own = {key: one for key, one in self._writing.assemblies.items() if one.project_id == project_id}
             made = {key: (one.keys.place, one.keys.skill, one.continuity) for key, one in own.items()}
             with self._store.write(project=project_id) as tx:
                 edits.save_prefixes(tx, made.values())
@@ -256,6 +262,18 @@ class StoredContinuity:
                 edits.record_assemblies(tx, {key: made[key] for key, one in own.items() if not one.is_answered})
         except FabulaError as error:
             log.warning("continuity of project %s was not written: %s", project_id, error.code.value)
+
+
+def _load_shared(reading: RowReader, keys: ContinuityKeys, answered: Sequence[_Assembly]) -> Continuity:
+    """Return what the last speaker left in the nearest branch: among what is still to be written, or stored."""
+    places = (keys.place, *keys.ancestors)
+    known = [one for one in answered if is_selection_known(one.continuity, keys.knowers)]
+    queued = {one.keys.place.family: one.continuity for one in known}  # the newest of each
+    near = next((at for at, key in enumerate(places) if queued and key.family in queued), len(places))
+    stored = edits.load_shared(reading, *places[:near], knowers=keys.knowers)
+    if stored is not None:
+        return stored
+    return queued[places[near].family] if near < len(places) else Continuity()
 
 
 ContinuityStore = ProcessContinuity | StoredContinuity

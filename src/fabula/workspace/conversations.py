@@ -14,7 +14,14 @@ from fabula.conversation.documents import get_document_id
 from fabula.conversation.edits import ConversationRecord, MessageEvent
 from fabula.conversation.history import FoundMessage, HistoryPage, ParticipantMatch
 from fabula.conversation.model import Message, MessageKind
-from fabula.conversation.participants import Participant, Participants, base_id, get_participant, load_participants
+from fabula.conversation.participants import (
+    Participant,
+    Participants,
+    base_id,
+    get_participant,
+    load_participants,
+    strip_revision,
+)
 from fabula.conversation.personas import find_card
 from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.tables import conversations, messages
@@ -165,8 +172,13 @@ class ConversationVerbs(ProjectVerbs):
         a whisper: only these and the speaker hear it.
         """
         with self._write() as tx:
-            ident = find_conversation(None, tx, conversation)
-            who = find_participant(None, tx, speaker) if speaker else ""
+            ident, attendance = conversation, load_attendance(tx, conversation)
+            if not attendance.ranges:  # a title, or a conversation in which nobody takes part
+                ident = find_conversation(None, tx, conversation)
+                attendance = load_attendance(tx, ident)
+            who = speaker
+            if who and strip_revision(who) not in attendance.participants:
+                who = find_participant(None, tx, speaker)
             if who.startswith("persona:"):
                 who = get_participant(tx, who).speaker
             new = Message(
@@ -179,7 +191,7 @@ class ConversationVerbs(ProjectVerbs):
                 final=final,
                 parent_id=None if after is None else find_message(tx, ident, after),
             )
-            return history.record_message(tx, ident, new)
+            return history.record_message(tx, ident, new, attendance)
 
     def subscribe(self, listener: Callable[[MessageEvent], None]) -> Callable[[], None]:
         """Call a listener with every message that this process records in the project; return what ends that.

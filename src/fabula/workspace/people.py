@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fabula import access
-from fabula.access import ApiKey, Membership, NewKey, Person, Right, Role
+from fabula.access import ApiKey, BrowserSession, Membership, NewKey, Person, Right, Role
 from fabula.context.request import Grants
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
@@ -90,6 +90,27 @@ class PeopleVerbs:
             changed = access.set_membership(tx, found.id, handle.id, None)
         log.info("role taken: %s in %s", found.id, handle.id)
         return changed
+
+    def create_link(self, person: str) -> str:
+        """Make the code of a link that signs somebody in with one browser, once and within ten minutes."""
+        found = self.find(person)
+        with self._store.write(user=LOCAL_USER) as tx:
+            code = access.create_link(tx, found.id)
+        log.info("link made: %s", found.id)
+        return code
+
+    def list_sessions(self, person: str | None = None) -> list[BrowserSession]:
+        """List who is signed in with a browser: everybody, or one person."""
+        owner = None if person is None else self._find_owner(person)
+        with self._store.read(user=LOCAL_USER) as reading:
+            return access.list_sessions(reading, owner)
+
+    def end_sessions(self, person: str) -> None:
+        """Sign somebody out in all browsers."""
+        owner = self._find_owner(person)
+        with self._store.write(user=LOCAL_USER) as tx:
+            access.end_sessions(tx, owner)
+        log.info("signed out: %s", owner)
 
     def list_keys(self, person: str | None = None) -> list[ApiKey]:
         """List the keys of everybody, or of one person."""

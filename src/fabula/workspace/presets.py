@@ -48,14 +48,11 @@ class PresetVerbs(ProjectVerbs):
 
     def lay_out(self, name: str = "", *, recipe: str = "novel") -> PresetLayout:
         """Show where each message of a preset lands, from the top of the prompt to its end."""
-        chosen = find_by_name(
-            RECIPES.values(), recipe, what=message("recipe"), id_of=lambda one: one.name, code=Code.RECIPE_UNKNOWN
-        )
-        preset, view = self.find(name), self._view
-        rows = make_layout(
-            preset or NO_PRESET, chosen.preset, view.snapshot(UserProfile), language=view.project.language
-        )
-        return PresetLayout(preset, chosen.name, rows)
+        return self._lay_out(self.find(name), recipe)
+
+    def preview(self, data: Mapping[str, Any], *, recipe: str = "novel") -> PresetLayout:
+        """Show where each message of a preset would land that is being written and not stored yet."""
+        return self._lay_out(validate_preset(data), recipe)
 
     def list_anchors(self, name: str = "") -> list[str]:
         """List every anchor that a message may name: the built-in ones, then the preset's own."""
@@ -96,6 +93,15 @@ class PresetVerbs(ProjectVerbs):
             preset = _find(tx, name)
             edits.remove(tx, preset.id)
         return preset
+
+    def _lay_out(self, preset: Preset | None, recipe: str) -> PresetLayout:
+        chosen = find_by_name(
+            RECIPES.values(), recipe, what=message("recipe"), id_of=lambda one: one.name, code=Code.RECIPE_UNKNOWN
+        )
+        view = self._view
+        profile, language = view.snapshot(UserProfile), view.project.language
+        rows = make_layout(preset or NO_PRESET, chosen.preset, profile, language=language)
+        return PresetLayout(preset, chosen.name, rows)
 
 
 def _find(reading: ReadTransaction, name: str) -> Preset:

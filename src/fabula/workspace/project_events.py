@@ -12,6 +12,7 @@ from itertools import groupby
 
 from fabula.store.transaction import Change
 from fabula.workspace.change_feed import ChangeBatch
+from fabula.workspace.playing import HeardChats
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.events import ChangedItem, EventKind, ProjectEvent
 
@@ -51,9 +52,11 @@ def list_events(
 class ReadableEvents:
     """The events of a principal with limits, who must not learn of what it cannot read."""
 
-    def __init__(self, project: ProjectHandle) -> None:
+    def __init__(self, project: ProjectHandle, *, may_play: bool = False) -> None:
+        """With `may_play` it is told of the conversations of its own character, when that hears something."""
         self._project = project
         self._readable = self._list_readable()
+        self._heard = HeardChats(project) if may_play else None
 
     def select(self, batch: ChangeBatch) -> list[ProjectEvent]:
         """Return what changed of the things that can be read, or could be read until now, as one event."""
@@ -64,6 +67,12 @@ class ReadableEvents:
             if (item.kind, item.id) in before | self._readable
         }
         changed |= before ^ self._readable
+        if self._heard is not None:
+            talks = None
+            if batch.changes is not None:
+                talks = {one.item for one in batch.changes if KINDS.get(one.area) == "conversations"}
+            if talks is None or talks:
+                changed |= {("conversations", one) for one in self._heard.find_changed(talks)}
         items = tuple(ChangedItem(kind=kind, id=ident) for kind, ident in sorted(changed))
         return [ProjectEvent(version=batch.version, changes=items)] if items else []
 

@@ -58,12 +58,12 @@ class RecapVerbs(ProjectVerbs):
             return queue_rebuild(tx, find_conversation(None, tx, conversation))
 
     def read_settings(self) -> RecapSettings:
-        """Return when recaps are made and how long they may be."""
+        """Return when recaps are made, how long they may be, and how many a chat is told."""
+        names = (*RECAP_SETTINGS, "History.LatestRecaps")
         with self._read() as reading:
-            values = read_values(reading, RECAP_SETTINGS)
+            values = read_values(reading, names)
         return RecapSettings(
-            {name: values[name] for name in RECAP_SETTINGS},
-            tuple(name for name in RECAP_SETTINGS if values.resolve(name).unusable),
+            {name: values[name] for name in names}, tuple(name for name in names if values.resolve(name).unusable)
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import get_args
 
 from msgspec.structs import replace
 
@@ -13,7 +14,7 @@ from fabula.conversation.model import Message
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import is_word, message
 from fabula.llm import runs
-from fabula.llm.runs import GenerationRun, SpendingTotal
+from fabula.llm.runs import GenerationRun, SpendingGroup, SpendingTotal
 from fabula.llm.tables import runs as run_rows
 from fabula.manuscript.tables import documents as document_rows
 from fabula.settings.values import get_value
@@ -171,18 +172,20 @@ class RunVerbs(ProjectVerbs):
         )
 
     def sum_spending(self, *, month: str = "", by: str = "model") -> list[SpendingTotal]:
-        """Sum up costs by model or by skill: of a month such as 2026-11, of a year, or of all time."""
+        """Sum up costs by model, by skill or by day: of a month such as 2026-11, of a year, or of all time."""
         if month and not _MONTH.fullmatch(month):
             raise FabulaError(
                 Code.REQUEST_INVALID,
                 message("{month!r} is neither a month such as 2026-11 nor a year such as 2026.", month=month),
             )
-        if by not in ("model", "skill"):
+        group = next((one for one in get_args(SpendingGroup) if one == by), None)
+        if group is None:
             raise FabulaError(
-                Code.REQUEST_INVALID, message("Costs can be summed up by model or by skill, not by {by!r}.", by=by)
+                Code.REQUEST_INVALID,
+                message("Costs can be summed up by model, by skill or by day, not by {by!r}.", by=by),
             )
         with self._read() as reading:
-            return runs.sum_spending(reading, month=month, by="model" if by == "model" else "skill")
+            return runs.sum_spending(reading, month=month, by=group)
 
 
 def _find_answer_id(reading: ReadTransaction, run: str) -> str:

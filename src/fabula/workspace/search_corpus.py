@@ -31,6 +31,7 @@ from fabula.store.store import Store
 from fabula.store.transaction import ReadTransaction
 
 MAX_MESSAGES = 20_000  # of one conversation, the newest
+WINDOW_STEP = 500  # messages more, before the oldest are left out: where messages are only added, so is to the index
 _MESSAGE_CHARACTERS = 200  # an estimate of the average length
 SEARCHED_AREAS = ("conversation", "recaps", "people")
 
@@ -169,7 +170,9 @@ class StoredConversations:
             added = load_added_messages(reading, row.id, old.state, state)
             if added is not None:
                 passages = (*old.document.passages, *_make_passages(added, attendance, self._names))
-                return _ReadConversation(SearchDocument(old.document.id, passages[-MAX_MESSAGES:]), state, attendance)
+                if len(passages) > MAX_MESSAGES + WINDOW_STEP:
+                    passages = passages[-MAX_MESSAGES:]
+                return _ReadConversation(SearchDocument(old.document.id, passages), state, attendance)
         path = load_newest_messages(reading, row.id, row.leaf_id, MAX_MESSAGES)
         return _ReadConversation(_make_conversation_document(row.id, path, attendance, self._names), state, attendance)
 

@@ -7,13 +7,14 @@ from typing import Any
 
 from fabula.context.budget import BudgetProfile, Limits
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import message, show
 from fabula.llm.pricing import parse_prices
+from fabula.llm.provider_config import ProviderConfig, delete_api_key, store_api_key
 from fabula.llm.user_providers import load_providers
 from fabula.manuscript import projects
 from fabula.settings import edits
 from fabula.settings.edits import StoredBudget
-from fabula.settings.registry import SettingScope, find_setting, is_reserved
+from fabula.settings.registry import GROUPS, SettingScope, find_setting, is_reserved
 from fabula.settings.values import (
     SettingReport,
     list_settings,
@@ -45,7 +46,9 @@ class SettingVerbs:
     def list_settings(self) -> SettingList:
         """List every setting with its value and where that comes from, and stored names that are no settings."""
         with self._store.read(project=self._project_id, user=self._user) as reading:
-            return SettingList(settings=list_settings(reading, language=self.language), unknown=list_unknown(reading))
+            titles = {name: str(show(title, self.language)) for name, title in GROUPS.items()}
+            found = list_settings(reading, language=self.language)
+            return SettingList(settings=found, groups=titles, unknown=list_unknown(reading))
 
     def get(self, name: str) -> SettingReport:
         """Return one setting with its value and where that comes from."""
@@ -85,6 +88,22 @@ class SettingVerbs:
         """Return a setting to its default."""
         with self._write(name, scope) as tx:
             edits.reset(tx, name, scope=scope)
+
+    def list_providers(self) -> list[ProviderConfig]:
+        """List the providers of models that this machine knows."""
+        return list(load_providers().providers.values())
+
+    def set_provider_key(self, provider: str, key: str) -> ProviderConfig:
+        """Put the key of a provider into the keyring of this machine; it is never shown again."""
+        config = load_providers().find(provider)
+        store_api_key(config, key)
+        return config
+
+    def remove_provider_key(self, provider: str) -> ProviderConfig:
+        """Take the key of a provider out of the keyring of this machine."""
+        config = load_providers().find(provider)
+        delete_api_key(config)
+        return config
 
     def read_budget(self) -> StoredBudget:
         """Return how the project divides its windows, and its limits; version 0 before anything was set (bud-7)."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,6 +22,7 @@ from fabula.core.story import Position
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
 from fabula.text.names.disambiguation import resolve_mentions
+from fabula.workspace.arguments import PositiveInt
 from fabula.workspace.names import find_by_name
 from fabula.workspace.verbs import ProjectVerbs
 
@@ -36,6 +36,8 @@ class StoryDocument(Struct, frozen=True, kw_only=True):
     number: int | None  # that a reader gives to its chapter; None for a prologue
     title: str
     pov: str = ""
+    story_index: int = 0  # its place in the order in which the story happens
+    happens_elsewhere: bool = False  # whether the writer gave it a time of its own
 
 
 class Appearance(Struct, frozen=True, kw_only=True):
@@ -88,8 +90,13 @@ class StoryTimeline(Struct, frozen=True, kw_only=True):
 class TimelineVerbs(ProjectVerbs):
     """The timeline of an open project."""
 
-    def read(self, names: Sequence[str] = (), *, kind: str | None = None) -> StoryTimeline:
-        """Read the timeline of some entries, of all entries of a kind, or of all people and all facts."""
+    def read(
+        self, names: Sequence[str] = (), *, kind: str | None = None, most: PositiveInt | None = None
+    ) -> StoryTimeline:
+        """Read the timeline of some entries, of all entries of a kind, or of all people and all facts.
+
+        `most` is how many entries are counted chapter by chapter: those that are named most often.
+        """
         view = self._view
         codex = view.snapshot(Codex)
         entries = list(codex.entries) if codex is not None else []
@@ -112,26 +119,32 @@ class TimelineVerbs(ProjectVerbs):
         else:
             chosen = [entry for entry in entries if entry.type == (kind or PEOPLE)]
             shown = entries if kind is None else chosen
-        documents = [_describe_document(view, number, entries) for number in range(len(view.timeline.entries))]
         return StoryTimeline(
-            documents=tuple(documents),
-            appearances=tuple(_count_appearances(view, entries, chosen)),
+            documents=tuple(_describe_documents(view, entries)),
+            appearances=tuple(_count_appearances(view, entries, chosen, most)),
             facts=tuple(_collect_facts(view, codex, shown) if codex is not None else ()),
         )
 
 
-def _describe_document(view: View, index: int, entries: Sequence[Entry]) -> StoryDocument:
-    one = view.timeline.entries[index]
+def _describe_documents(view: View, entries: Sequence[Entry]) -> list[StoryDocument]:
     names = {entry.id: entry.name for entry in entries}
-    return StoryDocument(
-        document_id=one.document,
-        number=view.timeline.chapter_number(one.document),
-        title=one.title,
-        pov=names.get(one.pov, one.pov) if one.pov else "",
-    )
+    places = {document: index for index, document in enumerate(view.timeline.documents_in_story_order)}
+    return [
+        StoryDocument(
+            document_id=one.document,
+            number=view.timeline.chapter_number(one.document),
+            title=one.title,
+            pov=names.get(one.pov, one.pov) if one.pov else "",
+            story_index=places[one.document],
+            happens_elsewhere=one.when is not None,
+        )
+        for one in view.timeline.entries
+    ]
 
 
-def _count_appearances(view: View, entries: Sequence[Entry], chosen: Sequence[Entry]) -> list[Appearance]:
+def _count_appearances(
+    view: View, entries: Sequence[Entry], chosen: Sequence[Entry], most: int | None
+) -> list[Appearance]:
     """Count the names of the chosen entries in each document, the most frequent entry first.
 
     All entries take part in the search, because a name may be part of another entry's longer name.
@@ -142,11 +155,14 @@ def _count_appearances(view: View, entries: Sequence[Entry], chosen: Sequence[En
     for one in view.timeline.entries:
         mentions = resolve_mentions(matcher.find(texts.get(one.document, "")))
         counts.append(Counter(mention.owners[0] for mention in mentions))
-    found = [
+    totals: Counter[str] = Counter()
+    for one in counts:
+        totals.update(one)
+    ranked = sorted(chosen, key=lambda entry: totals[entry.id], reverse=True)
+    return [
         Appearance(entry_id=entry.id, name=entry.name, type=entry.type, counts=tuple(one[entry.id] for one in counts))
-        for entry in chosen
+        for entry in ranked[:most]
     ]
-    return sorted(found, key=attrgetter("total"), reverse=True)
 
 
 def _collect_facts(view: View, codex: Codex, entries: Sequence[Entry]) -> list[StoryFact]:

@@ -195,15 +195,13 @@ class ProjectViews:
                 found = cached.composed[conversation] if conversation else cached.view
         return found
 
-    def find_current(self, project_id: str, *, user: str = LOCAL_USER) -> tuple[tuple[int, ...], View] | None:
-        """Return the cached view of a project with its versions; None where it would have to be built."""
+    def find_current(self, project_id: str, *, user: str = LOCAL_USER) -> View | None:
+        """Return the cached view of a project; None where it would have to be built."""
         cached = self._find((project_id, user), "")
         if cached is None:
             return None
         others = cached.series.project_ids if cached.series is not None else ()
-        versions = self.store.versions(project=project_id, user=user, others=others)
-        found = cached.find(versions, "")
-        return None if found is None else (versions, found)
+        return cached.find(self.store.versions(project=project_id, user=user, others=others), "")
 
     @property
     def size(self) -> int:
@@ -493,8 +491,9 @@ def _load_part(
             changes.items("conversation"),
         )
     messages = conversations.messages.get(conversation, ())
-    size = sum(MESSAGE_BYTES + int(TEXT_FACTOR * getsizeof(one.content)) for one in messages)
-    return ConversationPart(versions, project, conversations, recaps, MESSAGE_BYTES + size)
+    text_size = sum(map(getsizeof, [one.content for one in messages]))
+    size = MESSAGE_BYTES * (len(messages) + 1) + int(TEXT_FACTOR * text_size)
+    return ConversationPart(versions, project, conversations, recaps, size)
 
 
 def _load_view(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from contextvars import copy_context
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -466,7 +467,7 @@ class Workspace:
     def run_jobs(
         self, *, threads: PositiveInt = 2, until: Event | None = None, progress: Progress | None = None
     ) -> Counter[JobState]:
-        """Run what is due in all projects, or go on until an event; return how many jobs are in each state."""
+        """Run what is due in all projects, or go on until an event; return how many jobs ended how, or wait."""
         from collections import Counter
 
         from fabula.jobs import queue
@@ -474,6 +475,8 @@ class Workspace:
         from fabula.workspace.handlers.job_kinds import job_kinds
 
         worker = Worker(self.store, job_kinds(self.views), threads=threads)
+        with self.store.read() as reading:
+            started_at = reading.current_time()
         if until is None:
             due = sum(len(one.jobs) for one in self.list_jobs(states=("queued",)))
             worker.drain(progress=None if progress is None else lambda done: progress(done, max(done, due)))
@@ -483,7 +486,7 @@ class Workspace:
         counts: Counter[JobState] = Counter()
         for project_id in self.store.project_ids():
             with self.store.read(project=project_id) as reading:
-                counts.update(queue.count_jobs(reading))
+                counts.update(queue.count_jobs(reading, ended_since=started_at))
         return counts
 
     def run_short_jobs(self, *, seconds: float, progress: Progress | None = None) -> int:
@@ -515,7 +518,10 @@ class Workspace:
         import asyncio
 
         self._store.require_open()
-        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: verb(*args, **kwargs))
+        context = copy_context()  # so that its spans belong to those of the caller
+        return await asyncio.get_running_loop().run_in_executor(
+            self._threads, context.run, lambda: verb(*args, **kwargs)
+        )
 
     def sum_activity(self) -> ActivitySums:
         """Sum up jobs, tokens and costs of all projects, for those who run a server."""
@@ -523,19 +529,34 @@ class Workspace:
 
         return sum_activity(self.store)
 
-    def find_warm_versions(self, project_id: str, *, user: str = LOCAL_USER) -> tuple[int, ...] | None:
-        """Return the versions of a project whose prompts wait for nothing; None for any other.
+    def find_warm_project(self, project_id: str, principal: Principal) -> ProjectHandle | None:
+        """Open a project as it stands now, where its prompts wait for nothing; None for any other.
 
-        Its view and its search index are in memory, and it neither searches by meaning nor asks a database server.
+        Its view is in memory, and its search index where prompts have passages. It neither searches by meaning nor asks
+        a database server, nor sources that may wait.
         """
+        from fabula.context.options import AssemblyOptions
         from fabula.search.corpus import Corpus
+        from fabula.workspace.project import ProjectHandle
 
-        found = self.views.find_current(project_id, user=user) if self.store.file is not None else None
-        if found is None:
+        may_wait = self.store.file is None or bool(self._more_sources)
+        view = None if may_wait else self.views.find_current(project_id, user=principal.user)
+        if view is None or self._embedding.resolve(view).search is not None:
             return None
-        corpus = found[1].snapshot(Corpus)
-        is_indexed = corpus is None or corpus.built is not None
-        return found[0] if is_indexed and self._embedding.resolve(found[1]).search is None else None
+        corpus, options = view.snapshot(Corpus), view.snapshot(AssemblyOptions)
+        if corpus is not None and corpus.built is None and (options is None or options.passages):
+            return None
+        return ProjectHandle(
+            lambda conversation: (
+                self.views.view(project_id, user=principal.user, conversation=conversation) if conversation else view
+            ),
+            self.engine,
+            embedding=self._embedding,
+            continuity=self._continuity,
+            principal=principal,
+            store=self.store,
+            project_id=project_id,
+        )
 
     def require_before_change(self, check: Callable[[], None]) -> AbstractContextManager[None]:
         """Run a check under the lock of the first change inside the block; what it raises ends the change."""

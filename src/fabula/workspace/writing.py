@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from fabula.context.render import PromptMessage
 from fabula.context.request import Request
 from fabula.context.result import Result
-from fabula.core.errors import FabulaError
+from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import Sentence, message
 from fabula.core.view import View
@@ -174,11 +174,19 @@ class Writer:
                     yield event
             await asyncio.gather(*tasks)
             if answered:
-                await asyncio.to_thread(self.project.report_answer, result.assembly_id)
+                await asyncio.to_thread(self._report_answer, result.assembly_id)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _report_answer(self, assembly_id: str) -> None:
+        """Report an answer; one whose assembly is forgotten, because many others followed it, counts all the same."""
+        try:
+            self.project.report_answer(assembly_id)
+        except FabulaError as error:
+            if error.code is not Code.ASSEMBLY_UNKNOWN:
+                raise
 
     def record_run(self, request: Request, run: GenerationRun, instruction: Instruction | None = None) -> str:
         """Record a run, if the project is in a store, and its answer under the instruction; return the run's id."""

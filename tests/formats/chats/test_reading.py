@@ -69,6 +69,11 @@ def test_what_is_no_chat_is_refused(tmp_path: Path) -> None:
     assert "it is empty" in refuse(path, b"\n \n")
     assert "no chat of SillyTavern and no session" in refuse(path, b'{"a": 1}\n{"b": 2}\n')
     assert "nothing is said in it" in refuse(path, encode(EARLY[:1]))
+    card = {"spec": "chara_card_v2", "data": {"name": "Mara"}}
+    for data in (json.dumps(card), json.dumps(card, indent=2), '{"entries": {}}', '{"first_mes": "Hello"}'):
+        assert "it is a character card or a lorebook, and no chat" in refuse(path, data.encode())
+    for signature in (b"\x89PNG\r\n\x1a\n", b"PK\x03\x04"):
+        assert "To import it: fabula lorebook import PROJECT FILE" in refuse(path, signature)
     path.unlink()
     with pytest.raises(FabulaError) as refused:
         read_chats(path)

@@ -206,6 +206,41 @@ def test_quiz_keeps_scores_and_tells_them(pier: ProjectHandle) -> None:
     assert set(replies(events)) == {"Mara", "Bo", "Cleo"}
 
 
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("@Bo +1 well done", set()),
+        ("@Bo +1 well done! @Cleo -1, sadly.", set()),
+        ("@Bo +1 and what is the capital of Spain?", {"Mara", "Bo", "Cleo"}),
+        ("@Bo +1 well done. Name a river.", {"Mara", "Bo", "Cleo"}),
+        ("@Bo +1, and @Mara names a river", {"Mara"}),
+        ("@Bo +1 答得好！", set()),
+        ("@Bo +1 那么西班牙呢？", {"Mara", "Bo", "Cleo"}),
+    ],
+)
+def test_a_remark_with_the_points_is_no_question(pier: ProjectHandle, text: str, asked: set[str]) -> None:
+    pier.chat.set_mode("Pier", "quiz")
+    assert set(replies(collect(pier.chat.send("Pier", text, model=ScriptedProvider())))) == asked
+    assert pier.chat.get("Pier").state["scores"]["persona:Bo"] == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "roles", "why"),
+    [
+        ("quiz", {"coder": "Bo"}, "The mode 'quiz' has no roles to give."),
+        ("workflow", {"codr": "Bo"}, "The mode 'workflow' has no role 'codr'. Its roles: coder, reviewer, tester."),
+    ],
+)
+def test_roles_that_a_mode_does_not_have_are_refused(
+    pier: ProjectHandle, mode: str, roles: dict[str, str], why: str
+) -> None:
+    with pytest.raises(FabulaError) as refused:
+        pier.chat.set_mode("Pier", mode, roles=roles)
+    assert refused.value.code is Code.MODE_ROLES_INVALID
+    assert why in str(refused.value)
+    assert pier.chat.get("Pier").mode == "free_chat"
+
+
 # Werewolf
 
 

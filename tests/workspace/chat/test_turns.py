@@ -278,3 +278,15 @@ def test_a_reply_given_again_in_a_round_that_is_not_over_takes_the_place_of_the_
     collect(pier.chat.regenerate("Pier", model=ScriptedProvider(lambda *_: "Second.")))
     collect(pier.chat.ask("Pier", model=ScriptedProvider(lambda *_: "Third.")))
     assert pier.chat.get("Pier").state["heard"] == ["Second.", "Third."]
+
+
+def test_what_the_words_of_others_bring_in_is_not_told_to_whoever_was_away(pier: ProjectHandle) -> None:
+    book = pier.lorebooks.create("Lore")
+    pier.lorebooks.add_entry(book.id, {"key": ["lantern"], "content": "LORE-OF-THE-LANTERN"})
+    pier.conversations.leave("Pier", "Cleo")
+    model = ScriptedProvider()
+    collect(pier.chat.send("Pier", "@Bo light the lantern", model=model))
+    assert "LORE-OF-THE-LANTERN" in model.prompts_of("Bo")[-1]
+    conversation = pier.chat.get("Pier").record.id
+    asked = pier.request(conversation_id=conversation, speaker_id="persona:Cleo", skill_id="chat")
+    assert "LORE-OF-THE-LANTERN" not in "".join(one.content for one in pier.assemble(asked).messages)

@@ -182,6 +182,23 @@ export async function upload<T>(path: string, file: File, values: Record<string,
   return (await response.json()) as T;
 }
 
+/** Fetch a file and hand it to the browser, which keeps it under the server's name; returns that name. */
+export async function download(path: string, values: Record<string, unknown>, query: Record<string, unknown> = {}): Promise<string> {
+  const response = await send("GET", makeUrl(path, values, query));
+  const name = readFileName(response.headers.get("Content-Disposition") ?? "");
+  const url = URL.createObjectURL(await response.blob());
+  const link = Object.assign(document.createElement("a"), { href: url, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  return name;
+}
+
+/** Return the name of a file that an answer says in its header. */
+export function readFileName(disposition: string): string {
+  const found = /filename\*=UTF-8''([^;]+)/i.exec(disposition);
+  return found ? decodeURIComponent(found[1]!) : "file";
+}
+
 /** Return a name for a request that must be done once. */
 export function makeKey(): string {
   return crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint8Array(16)), (n) => n.toString(16).padStart(2, "0")).join("");

@@ -32,6 +32,7 @@ class ContextState {
   problem = $state("");
   isLoading = $state(false);
   isOpen = $state(false);
+  private readUnsaved: (() => string) | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private abort: AbortController | undefined;
   private mayInspect = true;
@@ -46,12 +47,14 @@ class ContextState {
   get request(): Schemas["AssembleRequest"] {
     const { include, exclude, ...chosen } = this.choices;
     const given = Object.fromEntries(Object.entries(chosen).filter(([, value]) => value !== undefined && value !== ""));
-    return { projectId: story.id, ...this.place, ...given, include, exclude } as Schemas["AssembleRequest"];
+    const unsaved = this.readUnsaved ? { unsavedText: this.readUnsaved() } : {};
+    return { projectId: story.id, ...this.place, ...unsaved, ...given, include, exclude } as Schemas["AssembleRequest"];
   }
 
-  /** Say where the writer is; the answer follows by itself. */
-  follow(place: ContextRequest | null): void {
+  /** Say where the writer is; the answer follows by itself. A text that is not saved yet is read when it is sent. */
+  follow(place: ContextRequest | null, readUnsaved?: () => string): void {
     this.place = place;
+    this.readUnsaved = readUnsaved;
     this.refresh();
   }
 
@@ -78,6 +81,7 @@ class ContextState {
     clearTimeout(this.timer);
     this.abort?.abort();
     this.place = this.prompt = this.sent = null;
+    this.readUnsaved = undefined;
     this.choices = { include: [], exclude: [] };
     this.isOpen = false;
     this.problem = "";

@@ -1,9 +1,11 @@
 /** The open project and what all views need of it: its title, its chapters, and the names in its codex. */
-import { get, getAll, type Schemas } from "./api";
+import { get, getAll, Problem, type Schemas } from "./api";
 import { langOf } from "./i18n/index.svelte";
 
 export type Chapter = Schemas["ChapterInfo"];
 export type Entry = Schemas["EntryInfo"];
+
+const SINGLES = 12; // changed things that are loaded one by one; where more changed, all are
 
 class Story {
   info = $state.raw<Schemas["ProjectContents"] | null>(null);
@@ -12,15 +14,10 @@ class Story {
   /** Goes up whenever the story changed, so that views can load again. */
   version = $state(0);
   private opening = 0;
-
-  get id(): string {
-    return this.info?.id ?? "";
-  }
-
+  readonly id = $derived(this.info?.id ?? "");
   /** The `lang` of the story's own text. */
-  get lang(): string {
-    return langOf(this.info?.language);
-  }
+  readonly lang = $derived(langOf(this.info?.language));
+
 
   async open(name: string): Promise<void> {
     const turn = ++this.opening;
@@ -55,6 +52,41 @@ class Story {
     this.version++;
   }
 
+  /** Take over chapters that were changed elsewhere, or all where any may differ. */
+  async takeChapters(ids: ReadonlySet<string> | null): Promise<void> {
+    if (!ids || ids.size > SINGLES) return this.loadChapters();
+    const known = new Map(this.chapters.map((one) => [one.id, one]));
+    const path = { project: this.id };
+    for (const chapter of ids) {
+      const before = known.get(chapter);
+      const found = before && (await findAgain(() => get("/projects/{project}/chapters/{chapter}", { path: { ...path, chapter } })));
+      const isInPlace = before && found && (["number", "title", "kind", "depth", "pov"] as const).every((name) => before[name] === found[name]);
+      if (!isInPlace || found.revision !== this.chapters.find((one) => one.id === chapter)?.revision) return this.loadChapters();
+    }
+  }
+
+  /** Take over entries that were changed elsewhere, or all where any may differ. */
+  async takeEntries(ids: ReadonlySet<string> | null): Promise<void> {
+    const known = new Set(this.entries.map((one) => one.id));
+    if (!ids || ids.size > SINGLES || [...ids].some((id) => !known.has(id))) return this.loadEntries();
+    const path = { project: this.id };
+    for (const id of ids) {
+      const found = await findAgain(() => get("/projects/{project}/codex/{entry}", { path: { ...path, entry: id } }));
+      if (path.project !== this.id) return;
+      this.entries = this.entries.flatMap((one) => (one.id !== id ? [one] : found ? [found] : []));
+    }
+    this.version++;
+  }
+
+  /** Read the numbers of the project again; returns whether anything was changed since they were read last. */
+  async loadInfo(): Promise<boolean> {
+    const before = this.info;
+    const info = await get("/projects/{project}", { path: { project: this.id } });
+    if (info.id !== this.id) return false;
+    this.info = info;
+    return info.changed !== before?.changed;
+  }
+
   /** Put in a chapter that the server has just answered with. */
   replaceChapter(chapter: Chapter): void {
     this.chapters = this.chapters.map((one) => (one.id === chapter.id ? { ...one, ...chapter } : one));
@@ -62,6 +94,16 @@ class Story {
 
   nameOf(entryId: string): string {
     return this.entries.find((one) => one.id === entryId)?.name ?? "";
+  }
+}
+
+/** Read something again that may have been deleted meanwhile. */
+async function findAgain<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof Problem && error.status === 404) return undefined;
+    throw error;
   }
 }
 

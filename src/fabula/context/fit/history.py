@@ -53,6 +53,11 @@ class HistoryFit:
         return self._count_from(self._token_capped)
 
     @property
+    def newest(self) -> int:
+        """The tokens of the newest message."""
+        return self._sums[1] if self._token_capped < len(self._pieces) else 0
+
+    @property
     def growth(self) -> int:
         """The tokens by which a conversation that stepped will grow until it steps again."""
         return max(self._limit - self._count_from(self._first), 0) if self._first else 0

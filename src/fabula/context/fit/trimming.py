@@ -8,7 +8,7 @@ the conversation. Rules are never cut as text.
 from __future__ import annotations
 
 from fabula.context.budget import Budget
-from fabula.context.candidates import Candidates
+from fabula.context.candidates import Candidates, count_fixed
 from fabula.context.continuity import Continuity
 from fabula.context.fit.droppable import DroppableList
 from fabula.context.fit.history import HistoryFit
@@ -44,10 +44,7 @@ def fit(
     `step_history`: the conversation gives way to a retrieved layer that is too full.
     """
     selection = Selection()
-    # what the immediate layer always holds
-    fixed = sum([piece.tokens for piece in (*candidates.scene, *candidates.cursor, *candidates.instruction)])
-    if candidates.window is not None:
-        fixed += measure.headings["window"].tokens + measure.headings["left_out"].tokens
+    fixed = count_fixed(candidates, measure)
     available = budget.layer_tokens - fixed
     if available < 0:
         raise FabulaError(
@@ -99,7 +96,7 @@ def fit(
         needed = sum([piece.tokens for piece in retrieved if piece.fragment.score >= NEEDED])
         room = available - (others - settings.tokens)
         room -= min(needed + headings if needed else 0, budget.shares[Layer.RETRIEVED])
-        room = max(room, history_share)
+        room = max(room, history_share, history.newest)  # without what was said last, the rest means little
         if before.history_start is not None and same_place:
             selection.window_stepped |= history.move(before.history_start, room, recipe, must_step=step_history)
             selection.history_steps_soon = history.steps_soon and candidates.window is None

@@ -99,6 +99,7 @@ class Mode:
     """
 
     policy = ContextPolicy()
+    roles: tuple[str, ...] = ()  # that somebody can be given when the mode begins; any other is refused
 
     def start(self, turn: Turn) -> ModeStart:
         """Begin the mode in a conversation."""

@@ -1,7 +1,8 @@
 """The quiz mode: the mentioned answer a question, else all at once, and points are counted (cht-4).
 
-Whoever asks the questions gives the points: `@Bo +1` in a message adds one to Bo's score. A message of points alone is
-answered by nobody, and the scores are told. They are in the state of the mode, and every speaker reads them.
+Whoever asks the questions gives the points: `@Bo +1` in a message adds one to Bo's score. A message of points, with or
+without a remark (`@Bo +1 well done`), is answered by nobody, and the scores are told. They are in the mode's state, and
+every speaker reads them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from fabula.conversation.modes.model import Announcement, ContextPolicy, Mode, M
 from fabula.core.messages import message
 
 _MINUS = "−－-"
+_POINTS = "\0"  # stands where points were given; no message holds it
+_REMARK = re.compile(rf"{_POINTS}[^{_POINTS}.!?…。！？\n]*(?![^{_POINTS}.!?…。！？\n]|[?？])")
 
 
 class QuizMode(Mode):
@@ -36,12 +39,12 @@ class QuizMode(Mode):
                 for sign, points in pattern.findall(text):
                     scores[who] = scores.get(who, 0) + (-int(points) if sign in _MINUS else int(points))
                     rewarded.append(who)
-                text = pattern.sub("", text)
+                text = pattern.sub(_POINTS, text)
         state = {**turn.state, "scores": scores}
-        if rewarded and not re.search(r"\w", text):
+        asked = tuple(one for one in turn.mentioned if one not in rewarded)
+        if rewarded and not asked and not re.search(r"\w", _REMARK.sub("", text)):
             told = self.describe_state(replace(turn, state=state), "")  # else the points would go without a word
             return Step(state=state, announcements=(Announcement(text=told),))
-        asked = tuple(one for one in turn.mentioned if one not in rewarded)
         return Step(speakers=asked or turn.ids, state=state)
 
     def describe_state(self, turn: Turn, speaker: str) -> str:

@@ -36,6 +36,7 @@ class WorkflowMode(Mode):
     """Coder, reviewer and tester, one after the other, in a bounded number of rounds."""
 
     policy = ContextPolicy(history_messages=20)
+    roles = NODES
 
     def start(self, turn: Turn) -> ModeStart:
         """Begin with the coder; a role without a participant is refused."""

@@ -6,8 +6,10 @@ one that cannot be read refuses all of them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
+from typing import NoReturn
 
 from msgspec.structs import replace
 
@@ -21,6 +23,8 @@ from fabula.formats.safe.import_errors import CORRECT, FETCH_AGAIN, refuse_too_l
 from fabula.formats.safe.json_reader import parse_json
 
 _ENDING = ".jsonl"
+_NO_LINES = re.compile(rb"\x89PNG|PK\x03\x04|\s*\{[ \t\r]*\n")  # a picture, an archive, or JSON over several lines
+_OF_CARDS = {"spec", "entries", "first_mes", "char_greeting"}
 ReadFile = Callable[[str], bytes]
 
 
@@ -102,14 +106,23 @@ def _parse_session_folder(root: Path, place: str, read: ReadFile, *, has_meta: b
 
 
 def _parse_file(data: bytes, label: str, title: str) -> Chat:
+    if _NO_LINES.match(data):
+        _refuse_card(label)
     lines, notices = parse_lines(data, label)
     if not lines:
         refuse_unreadable(label, message("it is empty"), FETCH_AGAIN)
+    if not _OF_CARDS.isdisjoint(lines[0][1]) and "mes" not in lines[0][1]:
+        _refuse_card(label)
     if is_session(lines[0][1]):
         chat = replace(parse_session(lines, {}, label), title=clean_name(title))
     else:
         chat = parse_sillytavern(lines, label, title)
     return replace(chat, notices=(*notices, *chat.notices))
+
+
+def _refuse_card(label: str) -> NoReturn:
+    problem = message("it is a character card or a lorebook, and no chat")
+    refuse_unreadable(label, problem, message("To import it: fabula lorebook import PROJECT FILE"))
 
 
 def _locate(root: Path, place: str) -> Path:

@@ -103,7 +103,7 @@ def read_traits(
 def _measure_telling(passages: Sequence[Passage], previous: tuple[SearchDocument, DocumentTraits] | None) -> Numbers:
     """How much each passage tells; a message tells nothing, for it is speech."""
     known: dict[str, float] = {}
-    if previous is not None:
+    if previous is not None and not all(passage.speaker or passage.at for passage in passages):
         texts = (passage.text for passage in previous[0].passages)
         known = dict(zip(texts, previous[1].telling.tolist(), strict=True))
     values = [

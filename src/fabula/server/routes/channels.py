@@ -53,12 +53,17 @@ async def _answer_chat(call: Call) -> ChatAnswer:
     try:
         return await call.workspace.answer_chat(sent, principal=call.handle.principal, model=call.model)
     except FabulaError as error:
-        if error.code is Code.CHAT_THREAD_ELSEWHERE and call.access.everywhere is None:
-            raise FabulaError(
-                Code.STORE_NOT_FOUND,
-                message("There is no thread {thread!r}. Nothing was changed.", thread=sent.thread_id),
-            ) from None
-        raise
+        raise hide_thread(error, call) from None
+
+
+def hide_thread(error: FabulaError, call: Call) -> FabulaError:
+    """Return the refusal of a chat request; a thread of a project that the caller does not know is not there."""
+    if error.code is not Code.CHAT_THREAD_ELSEWHERE or call.access.everywhere is not None:
+        return error
+    thread = call.arguments["request"].thread_id
+    return FabulaError(
+        Code.STORE_NOT_FOUND, message("There is no thread {thread!r}. Nothing was changed.", thread=thread)
+    )
 
 
 def _chat(call: Call) -> Coroutine[Any, Any, ChatAnswer]:

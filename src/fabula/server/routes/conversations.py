@@ -73,6 +73,7 @@ def _describe_conversation_page(found: ConversationPage) -> list[ConversationInf
 
 CONVERSATION = Answer(ConversationInfo, describe_conversation)
 MESSAGE = Answer(MessageInfo, _describe_message)
+PAGE = Answer(HistoryPageInfo, _describe_page)
 REMOVED_MESSAGES = Answer(tuple[MessageInfo, ...], _describe_removed)
 PARTICIPANT = Answer(ParticipantInfo, _describe_participant)
 _CARD = Answer(CardInfo, describe_card)
@@ -161,7 +162,7 @@ ROUTES = (
                 "/{conversation}/messages",
                 "read_page",
                 Right.READ,
-                Answer(HistoryPageInfo, _describe_page),
+                PAGE,
                 {"limit": 20},
             ),
             Route(

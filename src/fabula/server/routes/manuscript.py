@@ -47,6 +47,7 @@ ROUTES = (
                 make_record("RemovedChapter", chapter=CHAPTER, documents=Answer(int)),
             ),
             Route("PUT", "/{chapter}/title", "rename", Right.EDIT, CHAPTER, {"title": "The Evening Duty"}),
+            Route("PUT", "/{chapter}/story-time", "set_story_time", Right.EDIT, CHAPTER, {"after": "3"}),
             Route("PUT", "/{chapter}/place", "move", Right.EDIT, CHAPTER, {"after": "3"}),
             Route("POST", "/{chapter}/merge", "merge", Right.EDIT, CHAPTER, {"other": "2"}),
             Route(

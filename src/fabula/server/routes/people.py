@@ -1,16 +1,19 @@
-"""Routes of accounts, roles and keys, for the owner of the store (ppl-2)."""
+"""Routes of accounts, roles, sessions and keys, for the owner of the store (ppl-2)."""
 
 from __future__ import annotations
 
 from fabula.access.model import Person, Right
-from fabula.server.routes.route import NOTHING, Answer, Call, Route, make_list, mount
+from fabula.server.address import LINK_PATH
+from fabula.server.routes.route import NOTHING, Answer, Call, Route, make_list, make_record, mount
 from fabula.workspace.schemas.people import (
     AccountInfo,
     KeyInfo,
     NewKeyInfo,
+    SessionInfo,
     describe_account,
     describe_key,
     describe_new_key,
+    describe_session,
 )
 
 
@@ -20,6 +23,7 @@ def _describe_account(person: Person, call: Call) -> AccountInfo:
 
 _ACCOUNT = Answer(AccountInfo, _describe_account)
 _KEY = Answer(KeyInfo, describe_key)
+_LINK = make_record("SignInLink", path=Answer(str, lambda code: LINK_PATH + code))
 
 ROUTES = mount(
     "people",
@@ -38,6 +42,9 @@ ROUTES = mount(
         Route("GET", "/accounts/{person}", "find", Right.STORE, _ACCOUNT),
         Route("DELETE", "/accounts/{person}", "remove", Right.STORE, _ACCOUNT),
         Route("PUT", "/accounts/{person}/password", "set_password", Right.STORE, NOTHING, {"password": "a longer one"}),
+        Route("POST", "/accounts/{person}/link", "create_link", Right.STORE, _LINK, creates=True),
+        Route("GET", "/sessions", "list_sessions", Right.STORE, make_list(Answer(SessionInfo, describe_session))),
+        Route("DELETE", "/accounts/{person}/sessions", "end_sessions", Right.STORE, NOTHING),
         Route(
             "PUT",
             "/accounts/{person}/roles/{place}",

@@ -17,6 +17,7 @@ from fabula.workspace.schemas.presets import (
 from fabula.workspace.schemas.skills import SkillList, describe_skills
 
 _NODES = Answer(PresetNodes, describe_nodes)
+_LAYOUT = Answer(LayoutInfo, describe_layout)
 _IDENTITY = make_record("IdentityText", identity=Answer(str))
 _EXAMPLE = {
     "data": {"nodes": [{"id": "tone", "content": "Write plainly."}]},
@@ -30,8 +31,15 @@ ROUTES = (
         "/projects/{project}/presets",
         (
             Route("GET", "", "list_presets", Right.READ, make_list(Answer(PresetInfo, describe_preset), "preset.id")),
+            Route("GET", "/active/layout", "lay_out", Right.READ, _LAYOUT, {"recipe": "novel"}),
             Route(
-                "GET", "/active/layout", "lay_out", Right.READ, Answer(LayoutInfo, describe_layout), {"recipe": "novel"}
+                "POST",
+                "/layout",
+                "preview",
+                Right.READ,
+                _LAYOUT,
+                {"data": _EXAMPLE["data"]},
+                types={"data": dict[str, Any]},
             ),
             Route(
                 "PUT",

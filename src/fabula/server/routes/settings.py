@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from fabula.access.model import Right
-from fabula.server.routes.route import NOTHING, Answer, Route, mount
+from fabula.server.routes.route import NOTHING, Answer, Route, make_list, mount
 from fabula.settings.values import SettingReport
-from fabula.workspace.schemas.settings import BudgetInfo, SettingList, describe_budget
+from fabula.workspace.schemas.settings import (
+    BudgetInfo,
+    ProviderInfo,
+    SettingList,
+    describe_budget,
+    describe_provider,
+)
 
 _OWN = {"name": "runs.keepPrompts"}
+_PROVIDER = Answer(ProviderInfo, describe_provider)
 BUDGET = Answer(BudgetInfo, describe_budget)
 
 ROUTES = mount(
@@ -26,6 +33,16 @@ ROUTES = mount(
             path_example=_OWN,
         ),
         Route("DELETE", "/settings/{name}", "reset", Right.STORE, NOTHING, {"scope": "person"}, path_example=_OWN),
+        Route("GET", "/providers", "list_providers", Right.STORE, make_list(_PROVIDER, "name")),
+        Route(
+            "PUT",
+            "/providers/{provider}/key",
+            "set_provider_key",
+            Right.STORE,
+            _PROVIDER,
+            {"key": "sk-0123456789"},
+        ),
+        Route("DELETE", "/providers/{provider}/key", "remove_provider_key", Right.STORE, _PROVIDER),
         Route("GET", "/projects/{project}/settings", "list_settings", Right.READ, Answer(SettingList)),
         Route("GET", "/projects/{project}/settings/{name}", "get", Right.READ, Answer(SettingReport)),
         Route("PUT", "/projects/{project}/settings/{name}", "set", Right.MANAGE, NOTHING, {"value": 12}),

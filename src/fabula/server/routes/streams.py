@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from fabula.access.model import Right
-from fabula.server.routes.channels import CHAT_EXAMPLE, find_chat_project
+from fabula.core.errors import FabulaError
+from fabula.server.routes.channels import CHAT_EXAMPLE, find_chat_project, hide_thread
 from fabula.server.routes.context import EXAMPLE, read_context_request
-from fabula.server.routes.conversations import REMOVED_MESSAGES, find_names
-from fabula.server.routes.route import Answer, Call, Route, make_record, mount
+from fabula.server.routes.conversations import PAGE, REMOVED_MESSAGES, find_names
+from fabula.server.routes.route import Answer, Call, Route, make_list, make_record, mount
 from fabula.workspace.chat.events import ChatEvent
+from fabula.workspace.grants import has_limits, refuse_request
 from fabula.workspace.schemas.chat import (
     AnnouncementEvent,
     ChatEventInfo,
@@ -18,6 +21,7 @@ from fabula.workspace.schemas.chat import (
     DeltaEvent,
     EndEvent,
     FailureEvent,
+    PlayedChatInfo,
     PromptEvent,
     ReplyEvent,
     RetryEvent,
@@ -25,6 +29,7 @@ from fabula.workspace.schemas.chat import (
     StoredMessageEvent,
     describe_chat_state,
     describe_event,
+    describe_played_chat,
 )
 from fabula.workspace.schemas.context import AssembleRequest, InspectedPrompt, describe_inspection
 from fabula.workspace.schemas.writing import (
@@ -67,9 +72,26 @@ def _write(call: Call) -> AsyncGenerator[WritingEvent, None]:
     return project.write(request, choice, variants=wire.variants)
 
 
-def _talk(call: Call) -> AsyncGenerator[ChatEvent, None]:
+def _send(call: Call) -> AsyncGenerator[ChatEvent, None]:
+    """Say something; who has limits says it as its own character, and chooses neither mode nor place."""
+    project, (conversation,) = call.handle, call.path
+    if not has_limits(project.principal):
+        return project.chat.send(conversation, **call.arguments, model=call.model)
+    given = dict(call.arguments)
+    if given.pop("mode", "") or given.pop("roles", None) or given.pop("document_id", None) is not None:
+        raise refuse_request()
+    return project.playing.send(conversation, **given, model=call.model)
+
+
+async def _talk(call: Call) -> AsyncGenerator[ChatEvent, None]:
     sent: ChatRequest = call.arguments["request"]
-    return call.workspace.chat(sent, principal=call.handle.principal, model=call.model)
+    talking = call.workspace.chat(sent, principal=call.handle.principal, model=call.model)
+    try:
+        async with aclosing(talking) as events:
+            async for event in events:
+                yield event
+    except FabulaError as error:
+        raise hide_thread(error, call) from None
 
 
 _STATE = Answer(ChatStateInfo, describe_chat_state)
@@ -115,7 +137,16 @@ ROUTES = (
                 Answer(InspectedPrompt, lambda prompt, language: describe_inspection(prompt.result, language)),
                 {"participant": "Bo"},
             ),
-            Route("POST", "/{conversation}/send", "send", Right.PLAY, _EVENTS, {"text": "Good evening."}, stream=True),
+            Route(
+                "POST",
+                "/{conversation}/send",
+                "send",
+                Right.PLAY,
+                _EVENTS,
+                {"text": "Good evening."},
+                call=_send,
+                stream=True,
+            ),
             Route("POST", "/{conversation}/ask", "ask", Right.PLAY, _EVENTS, {"participants": ["Bo"]}, stream=True),
             Route("POST", "/{conversation}/continue", "continue_reply", Right.PLAY, _EVENTS, stream=True),
             Route("POST", "/{conversation}/regenerate", "regenerate", Right.PLAY, _EVENTS, stream=True),
@@ -128,6 +159,14 @@ ROUTES = (
                 {"text": "It is lit.", "participant": "Bo"},
                 stream=True,
             ),
+        ),
+    )
+    + mount(
+        "playing",
+        "/projects/{project}/chats",
+        (
+            Route("GET", "", "list_chats", Right.PLAY, make_list(Answer(PlayedChatInfo, describe_played_chat))),
+            Route("GET", "/{conversation}/messages", "read_page", Right.PLAY, PAGE, {"limit": 20}),
         ),
     )
     + mount(

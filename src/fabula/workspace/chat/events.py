@@ -28,10 +28,11 @@ class Announced(Struct, frozen=True):
 
 
 class SpeakerEvent(Struct, frozen=True, kw_only=True):
-    """Something about one speaker: the id, and the name that people read."""
+    """Something about one speaker: the id, the name that people read, and who hears it if it is a whisper."""
 
     participant_id: str
     name: str
+    audience: tuple[str, ...] | None = None
 
 
 class SpeakerStart(SpeakerEvent, frozen=True, kw_only=True):

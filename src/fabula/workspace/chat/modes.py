@@ -96,13 +96,32 @@ class ChatModes:
         self, tx: WriteTransaction, view: View, chat: ChatState, roles: Mapping[str, str]
     ) -> tuple[ChatState, list[Message]]:
         """Let the mode of a conversation begin; return the state, and what the mode tells."""
+        mode = self.load(chat.mode)
+        if mode.roles:  # in other modes, roles only say who takes part in a new conversation (cht-1)
+            self.check_roles(chat.mode, roles)
         turn = replace(make_turn(tx, view, chat), roles=_find_roles(tx, view, chat, roles))
-        begun = call_mode(chat.mode, self.load(chat.mode).start, turn)
+        begun = call_mode(chat.mode, mode.start, turn)
         _check_state(chat.mode, begun.state)
         told = announce(tx, chat.record.id, begun.announcements)
         changed = replace(chat, state=dict(begun.state), round=ChatRound(is_ended=True), is_begun=True)
         store_state(tx, changed)
         return changed, told
+
+    def check_roles(self, name: str, roles: Mapping[str, str]) -> None:
+        """Refuse roles that a mode does not have."""
+        known = self.load(name).roles
+        unknown = next((role for role in roles if role not in known), None)
+        if unknown is None:
+            return
+        sentence = message("The mode {mode!r} has no roles to give. Nothing was changed.", mode=name)
+        if known:
+            sentence = message(
+                "The mode {mode!r} has no role {role!r}. Its roles: {roles}. Nothing was changed.",
+                mode=name,
+                role=unknown,
+                roles=join_names(known),
+            )
+        raise FabulaError(Code.MODE_ROLES_INVALID, sentence)
 
     def decide(self, name: str, what: Literal["route", "proceed"], turn: Turn) -> Step:
         """Let a mode decide who speaks; what it returns is checked."""

@@ -62,7 +62,8 @@ class ChatPrompts:
                 note = self._modes.describe_state(chat.mode, turn, one)
                 tasks.append(self._make_task(pinned, chat, speaker, running, note))
             except FabulaError as error:
-                tasks.append(ReplyFailed(participant_id=one, name=list_names(speaker)[0], error=error))
+                name, audience = list_names(speaker)[0], running.audience
+                tasks.append(ReplyFailed(participant_id=one, name=name, audience=audience, error=error))
         return tasks
 
     def prepare_again(self, reading: ReadTransaction, chat: ChatState, reply: Message, *, goes_on: bool) -> ReplyTask:
@@ -129,8 +130,8 @@ class ChatPrompts:
             input_name=pinned.label if said is not None else "",
             exclude=pinned.later,
         )
-        if said is not None and said.audience is not None:
-            request = replace(request, input_known_to=tuple(sorted(listeners or ())))
+        if said is not None and listeners is not None:  # whoever is away does not know it either
+            request = replace(request, input_known_to=tuple(sorted(chat.attendance.find_knowers(said) or ())))
         others = [chat.people.by_id.get(one) for one in sorted(chat.attendance.participants - {speaker.id})]
         return ReplyTask(
             speaker=speaker,

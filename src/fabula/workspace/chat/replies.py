@@ -82,6 +82,12 @@ class ReplyTask(Struct, frozen=True, kw_only=True):
         """The name of the speaker."""
         return list_names(self.speaker)[0]
 
+    @property
+    def audience(self) -> tuple[str, ...] | None:
+        """Who hears the reply, if it is a whisper."""
+        again = self.sibling_of or self.continues
+        return again.audience if again is not None else self.asked_in.audience
+
     def begin_text(self) -> ReplyText:
         """Return the empty text of the reply."""
         return ReplyText(list_names(self.speaker), self.other_names)
@@ -112,7 +118,7 @@ async def ask_all(tasks: Sequence[ReplyTask | ReplyFailed], voice: Voice) -> Asy
             if isinstance(task, ReplyFailed):
                 yield task
                 continue
-            yield SpeakerStart(participant_id=task.speaker.id, name=task.name)
+            yield SpeakerStart(participant_id=task.speaker.id, name=task.name, audience=task.audience)
             running.append(asyncio.create_task(_Reply(task, voice, queue).run()))
             running[-1].add_done_callback(lambda _: queue.put_nowait(None))
         ended = 0
@@ -137,8 +143,7 @@ def store_answer(task: ReplyTask, text: str, *, final: bool = True, extra: Mappi
             before = edits.get_message(tx, task.continues.id)
             edits.correct_message(tx, before.id, _join(before.content, text))
             return edits.get_message(tx, before.id)
-        sibling = task.sibling_of
-        audience = sibling.audience if sibling is not None else task.asked_in.audience
+        sibling, audience = task.sibling_of, task.audience
         reply = Message(
             id="",
             role="assistant",
@@ -177,7 +182,12 @@ class _Reply:
 
     def __init__(self, task: ReplyTask, voice: Voice, queue: asyncio.Queue[ChatEvent | None]) -> None:
         self._task, self._voice, self._queue = task, voice, queue
-        self._id, self._name = task.speaker.id, task.name
+        self._name = task.name
+        self._who: dict[str, Any] = {
+            "participant_id": task.speaker.id,
+            "name": task.name,
+            "audience": task.audience,
+        }  # of every event
         self._text = task.begin_text()
         self._is_storing = False
 
@@ -193,7 +203,7 @@ class _Reply:
             raise
         if isinstance(end, Completed) and end.finish_reason in HANDED_OVER:
             is_copied = end.finish_reason == "copied"
-            handed = PromptHandedOver(participant_id=self._id, name=self._name, prompt=end.text, is_copied=is_copied)
+            handed = PromptHandedOver(**self._who, prompt=end.text, is_copied=is_copied)
             self._queue.put_nowait(handed)
             return
         self._show(self._text.finish())
@@ -208,7 +218,7 @@ class _Reply:
                     self._show(self._text.feed(event.text))
                 elif isinstance(event, Retry):
                     self._text = self._task.begin_text()
-                    self._queue.put_nowait(ReplyRetry(participant_id=self._id, name=self._name))
+                    self._queue.put_nowait(ReplyRetry(**self._who))
                 elif isinstance(event, Completed | Failed):
                     end = event
         assert end is not None
@@ -216,13 +226,13 @@ class _Reply:
 
     def _show(self, text: str) -> None:
         if text:
-            self._queue.put_nowait(ReplyDelta(participant_id=self._id, name=self._name, text=text))
+            self._queue.put_nowait(ReplyDelta(**self._who, text=text))
 
     def _store(self, end: Completed | Failed | FabulaError) -> ReplyStored | ReplyFailed:
         """Store a reply; what a failed one left is stored beside the history."""
         text, error = self._text.text.strip(), None
         if isinstance(end, FabulaError):
-            return ReplyFailed(participant_id=self._id, name=self._name, error=end)
+            return ReplyFailed(**self._who, error=end)
         if isinstance(end, Failed):
             error = end.error
         elif not text:
@@ -237,8 +247,7 @@ class _Reply:
         if error is None:
             try:
                 return ReplyStored(
-                    participant_id=self._id,
-                    name=self._name,
+                    **self._who,
                     message=store_answer(self._task, text, extra=extra),
                     usage=usage,
                     cost=end.cost,
@@ -251,8 +260,7 @@ class _Reply:
             with suppress(FabulaError):
                 stored = store_answer(self._task, text, final=False, extra={**extra, "ended": error.code.value})
         return ReplyFailed(
-            participant_id=self._id,
-            name=self._name,
+            **self._who,
             error=error,
             text=text,
             message=stored,

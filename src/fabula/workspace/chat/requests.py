@@ -17,6 +17,7 @@ from fabula.store.save import make_slug
 from fabula.store.transaction import check_texts
 from fabula.workspace.chat.events import ChatEvents, MessageStored, PromptHandedOver, ReplyFailed, ReplyStored
 from fabula.workspace.chat.replies import ChatModel
+from fabula.workspace.grants import has_limits, refuse_request
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.chat import ChatAnswer, ChatRequest, ChatResponse, describe_response
 from fabula.workspace.schemas.conversations import describe_message
@@ -43,6 +44,10 @@ def open_thread(workspace: Workspace, request: ChatRequest, principal: Principal
     edits.check_length(request.message)
     check_texts({"message": request.message})  # before a thread is started for it
     project = workspace.project(_find_project(workspace, request).id, principal)
+    if has_limits(project.principal):
+        if not request.thread_id or request.mode or request.role_config:
+            raise refuse_request()
+        return OpenThread(project, request.thread_id, is_new=False)
     if not request.thread_id:
         started = project.chat.start(mode=request.mode, roles=request.role_config)
         return OpenThread(project, started.record.id, is_new=True)
@@ -102,10 +107,11 @@ async def answer_chat(
 
 async def _send(thread: OpenThread, request: ChatRequest, model: ChatModel) -> ChatEvents:
     """Send the message; a thread that was started for it goes again where the message is refused."""
-    is_said = False
-    sending = thread.project.chat.send(
-        thread.conversation_id, request.message, mode=request.mode, roles=request.role_config, model=model
-    )
+    is_said, project, ident = False, thread.project, thread.conversation_id
+    if has_limits(project.principal):
+        sending = await asyncio.to_thread(project.playing.send, ident, request.message, model=model)
+    else:
+        sending = project.chat.send(ident, request.message, mode=request.mode, roles=request.role_config, model=model)
     try:
         async with aclosing(sending) as events:
             async for event in events:

@@ -158,6 +158,7 @@ class ChatVerbs(ProjectVerbs):
         with self._write(label_change(message("conversation"), self.get(conversation).record.title)) as tx:
             chat = load_chat(tx, find_conversation(None, tx, conversation))
             name = self._modes.find_name(mode)
+            self._modes.check_roles(name, roles or {})
             others = {key: value for key, value in chat.other_states.items() if key != name}
             if name != chat.mode:
                 others[chat.mode] = dict(chat.state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, UnsetType, field
 
@@ -35,6 +35,9 @@ from fabula.workspace.schemas.conversations import (
 from fabula.workspace.schemas.recaps import RecapInfo
 from fabula.workspace.schemas.runs import UsageInfo
 from fabula.workspace.schemas.schema import Schema, describe
+
+if TYPE_CHECKING:
+    from fabula.workspace.playing import PlayedChat
 
 
 class ChatRequest(Schema, rename="lower"):
@@ -85,6 +88,23 @@ class ChatStateInfo(Schema):
     mode: str
     state: dict[str, Any]
     present: tuple[ParticipantInfo, ...]
+
+
+class PresentInfo(Schema):
+    """Somebody who is present, by id and name."""
+
+    id: str
+    name: str
+
+
+class PlayedChatInfo(Schema):
+    """A conversation as one's own character, the `speaker`, sees it; without that character, nobody is present."""
+
+    id: str
+    title: str
+    mode: str
+    speaker: str
+    present: tuple[PresentInfo, ...]
 
 
 class ChatEventInfo(Schema, tag_field="event"):
@@ -228,6 +248,12 @@ def describe_chat_state(state: ChatState) -> ChatStateInfo:
         state=dict(state.state),
         present=tuple(describe_participant(one) for one in state.present),
     )
+
+
+def describe_played_chat(chat: PlayedChat) -> PlayedChatInfo:
+    """Describe a conversation as one's own character sees it."""
+    present = tuple(PresentInfo(id=one.id, name=one.name) for one in chat.present)
+    return describe(PlayedChatInfo, chat, present=present)
 
 
 def describe_problem(error: FabulaError, language: str = ENGLISH) -> ChatProblem:

@@ -10,10 +10,11 @@ from fabula.workspace.schemas.schema import Schema, describe
 
 
 class JobInfo(Schema):
-    """One job; times are in UTC, costs in millionths of a dollar."""
+    """One job, and the title of the chapter or conversation that it is about; times are in UTC, costs in millionths."""
 
     key: str
     kind: str
+    title: str
     state: str
     reason: str | None = field(name="why")
     note: str | None
@@ -59,15 +60,15 @@ def describe_project_jobs(found: ProjectJobs) -> ProjectJobsInfo:
     """Describe the background work of one project."""
     return ProjectJobsInfo(
         project_id=found.project.id,
-        jobs=tuple(_describe_job(job) for job in found.jobs),
+        jobs=tuple(_describe_job(job, found.titles.get(job.key, "")) for job in found.jobs),
         breakers=tuple(describe(BreakerInfo, one, open_until=one.open_until or None) for one in found.breakers),
         spending=describe_spending(found.spending),
     )
 
 
-def _describe_job(job: JobSummary) -> JobInfo:
+def _describe_job(job: JobSummary, title: str) -> JobInfo:
     optional = {name: getattr(job, name) or None for name in ("reason", "note", "started_at", "ended_at")}
-    return describe(JobInfo, job, **optional)
+    return describe(JobInfo, job, title=title, **optional)
 
 
 def describe_spending(spending: MonthlySpending) -> SpendingInfo:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fabula.access import ApiKey, NewKey, Person
+from fabula.access import ApiKey, BrowserSession, NewKey, Person
 from fabula.workspace.schemas.schema import Schema, describe
 
 
@@ -46,6 +46,15 @@ class KeyInfo(Schema):
     revoked_at: str | None
 
 
+class SessionInfo(Schema):
+    """Somebody who is signed in with a browser; times are in UTC."""
+
+    id: str
+    account: str
+    created_at: str
+    ends_at: str
+
+
 class NewKeyInfo(Schema):
     """A key that was just made, with its secret, which is never shown again."""
 
@@ -70,6 +79,11 @@ def describe_account(person: Person, titles: Mapping[str, str]) -> AccountInfo:
 def describe_key(key: ApiKey) -> KeyInfo:
     """Describe a key."""
     return describe(KeyInfo, key, account=key.person)
+
+
+def describe_session(session: BrowserSession) -> SessionInfo:
+    """Describe who is signed in with a browser."""
+    return describe(SessionInfo, session, account=session.person)
 
 
 def describe_new_key(made: NewKey) -> NewKeyInfo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fabula.context.budget import BudgetProfile, Limits
+from fabula.llm.provider_config import KeyPlace, ProviderConfig, find_key_place
 from fabula.settings.edits import StoredBudget
 from fabula.settings.registry import SettingScope
 from fabula.settings.values import SettingReport
@@ -10,9 +11,10 @@ from fabula.workspace.schemas.schema import Schema, describe
 
 
 class SettingList(Schema):
-    """Every setting with its value, and the names of stored rows that are no settings of this version."""
+    """Every setting with its value, the titles of groups, and stored names that are no settings of this version."""
 
     settings: list[SettingReport]
+    groups: dict[str, str]
     unknown: dict[SettingScope, list[str]]
 
 
@@ -22,6 +24,22 @@ class BudgetInfo(Schema):
     profile: BudgetProfile
     limits: Limits
     version: int
+
+
+class ProviderInfo(Schema):
+    """A provider of models, and where its key is; the key itself is shown to nobody."""
+
+    name: str
+    address: str
+    needs_key: bool
+    variable: str  # of the environment, which may hold the key
+    key: KeyPlace | None
+
+
+def describe_provider(config: ProviderConfig) -> ProviderInfo:
+    """Describe a provider of models."""
+    variable = config.key_variable
+    return describe(ProviderInfo, config, address=config.base_url, variable=variable, key=find_key_place(config))
 
 
 def describe_budget(budget: StoredBudget) -> BudgetInfo:

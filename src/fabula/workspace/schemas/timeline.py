@@ -9,12 +9,14 @@ from fabula.workspace.timeline import StoryTimeline
 
 
 class StoryDocumentInfo(Schema):
-    """One document of the story, in reading order."""
+    """One document of the story, in reading order; `story_index` is its place in the order in which things happen."""
 
     document_id: str
     number: int | None
     title: str
     pov: str
+    story_index: int
+    happens_elsewhere: bool
 
 
 class AppearanceInfo(Schema):

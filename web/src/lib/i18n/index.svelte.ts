@@ -57,6 +57,16 @@ export function formatNumber(value: number, options: Intl.NumberFormatOptions = 
   return new Intl.NumberFormat(language.current === "zh" ? "zh-CN" : "en-GB", options).format(value);
 }
 
+/** Return millionths of a currency as an amount; small ones with more digits. */
+export function formatMoney(micros: number, currency: string): string {
+  const options = { minimumFractionDigits: 2, maximumFractionDigits: 4 };
+  try {
+    return formatNumber(micros / 1e6, { style: "currency", currency: currency || "USD", ...options });
+  } catch {
+    return `${formatNumber(micros / 1e6, options)} ${currency}`; // a price table may name any currency
+  }
+}
+
 /** Return a time of the server, which is in UTC, as people say it. */
 export function formatTime(value: string): string {
   const time = new Date(/[zZ]|[+-]\d\d:?\d\d$/.test(value) ? value : `${value}Z`);

@@ -15,6 +15,8 @@ const SAVE_LATEST = 5000; // milliseconds after the first one
 const DRAFT_PAUSE = 250;
 
 export interface Conflict {
+  /** What both were changed from. */
+  base: string;
   mine: string;
   theirs: string;
   revision: number;
@@ -27,21 +29,37 @@ export class ChapterSession {
   base = "";
   conflict = $state.raw<Conflict | null>(null);
   isLoaded = $state(false);
-  private text = "";
+  private known = "";
+  /** Whether the editor's text was changed since it was read. */
+  private isStale = false;
   private firstChange = 0;
   private saveTimer: ReturnType<typeof setTimeout> | undefined;
   private draftTimer: ReturnType<typeof setTimeout> | undefined;
   private running: Promise<void> | undefined;
 
-  /** `show` puts a text into the editor that came from elsewhere. */
-  constructor(private readonly show: (text: string) => void) {}
+  /** `show` puts a text into the editor that came from elsewhere; `read` returns what stands there. */
+  constructor(
+    private readonly show: (text: string) => void,
+    private readonly read: () => string,
+  ) {}
+
+  /** The text of the editor: put together when it is needed, which is not at every key. */
+  private get text(): string {
+    if (this.isStale) this.text = this.read();
+    return this.known;
+  }
+
+  private set text(text: string) {
+    this.known = text;
+    this.isStale = false;
+  }
 
   private get key(): string {
     return `${story.id}/${this.id}`;
   }
 
   get isChanged(): boolean {
-    return this.text !== this.base;
+    return this.isStale || this.known !== this.base;
   }
 
   /** Load a chapter and return its text; a draft that the server never got goes on from there. */
@@ -64,10 +82,11 @@ export class ChapterSession {
     if (draft && draft.text !== found.text) {
       const merged = draft.revision === found.revision ? draft.text : merge(draft.base, draft.text, found.text);
       if (merged === null) {
-        this.conflict = { mine: draft.text, theirs: found.text, revision: found.revision };
+        this.conflict = { base: draft.base, mine: draft.text, theirs: found.text, revision: found.revision };
         saving.state = "conflict";
       } else {
-        this.change(merged);
+        this.text = merged;
+        this.schedule();
       }
     } else if (draft) {
       void deleteDraft(draft.key);
@@ -75,12 +94,16 @@ export class ChapterSession {
     return this.text;
   }
 
-  /** Note a change of the editor. */
-  change(text: string): void {
-    this.text = text;
-    if (this.conflict) {
-      this.conflict = { ...this.conflict, mine: text };
-    } else {
+  /** Note that the editor's text was changed. */
+  change(): void {
+    this.isStale = true;
+    if (this.conflict) this.conflict = { ...this.conflict, mine: this.text };
+    this.schedule();
+  }
+
+  /** Save and keep the text after a pause. */
+  private schedule(): void {
+    if (!this.conflict) {
       saving.state = connection.isOnline ? "unsaved" : "kept";
       this.firstChange ||= Date.now();
       clearTimeout(this.saveTimer);
@@ -94,15 +117,21 @@ export class ChapterSession {
   /** Keep what is not saved in the browser. */
   keep(): Promise<unknown> {
     clearTimeout(this.draftTimer);
-    if (!this.isLoaded || !this.isChanged) return Promise.resolve();
+    if (!this.isLoaded) return Promise.resolve();
+    if (this.text === this.base) return this.conflict ? Promise.resolve() : deleteDraft(this.key);
     return writeDraft({ key: this.key, text: this.text, revision: this.revision, base: this.base, at: Date.now() });
   }
 
   /** Save now, after what is being saved. */
   async save(): Promise<void> {
     clearTimeout(this.saveTimer);
+    const { id } = this;
     while (this.running) await this.running;
-    if (!this.isLoaded || !this.isChanged || this.conflict) return;
+    if (!this.isLoaded || this.conflict || this.id !== id) return;
+    if (this.text === this.base) {
+      saving.state = "saved"; // what was typed was taken back
+      return;
+    }
     this.running = this.send();
     try {
       await this.running;
@@ -122,7 +151,7 @@ export class ChapterSession {
       this.revision = saved.revision;
       this.base = text;
       story.replaceChapter({ ...saved, words: countWords(text) });
-      if (this.isChanged) this.change(this.text);
+      if (this.isChanged) this.schedule();
       else {
         saving.state = "saved";
         clearTimeout(this.draftTimer);
@@ -144,7 +173,7 @@ export class ChapterSession {
     const theirs = await get("/projects/{project}/chapters/{chapter}", { path: { project: story.id, chapter: this.id } });
     const merged = merge(this.base, this.text, theirs.text);
     if (merged === null) {
-      this.conflict = { mine: this.text, theirs: theirs.text, revision: theirs.revision };
+      this.conflict = { base: this.base, mine: this.text, theirs: theirs.text, revision: theirs.revision };
       saving.state = "conflict";
       return;
     }
@@ -156,7 +185,7 @@ export class ChapterSession {
     this.revision = revision;
     this.text = text;
     this.show(text);
-    if (this.isChanged) this.change(text);
+    if (this.isChanged) this.schedule();
     else {
       saving.state = "saved";
       void deleteDraft(this.key);
@@ -171,22 +200,25 @@ export class ChapterSession {
     this.adopt(theirs, revision, text);
   }
 
-  /** Take over what the server has now, if nothing of one's own is unsaved: after a return to the window, or a change made by the server. */
-  async refresh(): Promise<void> {
-    if (!this.isLoaded || this.conflict) return;
+  /** Take over what the server has now: after a return to the window, or a change made elsewhere. Returns whether it was put together with something unsaved. */
+  async refresh(): Promise<boolean> {
+    if (!this.isLoaded || this.conflict) return false;
     while (this.running) await this.running;
     const id = this.id;
     const found = await get("/projects/{project}/chapters/{chapter}", { path: { project: story.id, chapter: id } });
-    if (id !== this.id || found.revision === this.revision) return;
-    if (this.isChanged) await this.reconcile();
+    if (id !== this.id || found.revision === this.revision) return false;
+    const isOwn = this.isChanged;
+    if (isOwn) await this.reconcile();
     else this.adopt(found.text, found.revision, found.text);
     story.replaceChapter({ ...found, words: countWords(found.text) });
+    return isOwn && !this.conflict;
   }
 
   /** Save, or at least keep, before the chapter is left. */
   async leave(): Promise<void> {
-    await this.keep();
+    const kept = this.keep(); // both begin at once: the editor may be gone afterwards
     await this.save().catch(() => undefined);
+    await kept;
     clearTimeout(this.saveTimer);
     clearTimeout(this.draftTimer);
   }

@@ -3,11 +3,11 @@ import type { ChapterEditor } from "./editor";
 import { Assistant } from "./assistant.svelte";
 import { ChapterSession } from "./chapter.svelte";
 
-export type DeskDialog = "" | "revisions" | "find" | "codex" | "rule" | "memory" | "similar";
+export type DeskDialog = "" | "revisions" | "find" | "codex" | "rule" | "memory" | "similar" | "conflict";
 
 class Desk {
   editor: ChapterEditor | undefined;
-  readonly chapter = new ChapterSession((text) => this.editor?.show(text));
+  readonly chapter = new ChapterSession((text) => this.editor?.show(text), () => this.editor?.text ?? "");
   readonly assistant = new Assistant();
   hasTree = $state(true);
   hasSide = $state(true);

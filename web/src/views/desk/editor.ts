@@ -82,7 +82,7 @@ export interface EditorOptions {
   label: string;
   lang: string;
   extensions: Extension;
-  onchange: (text: string) => void;
+  onchange: () => void;
   onmove: (view: EditorView) => void;
 }
 
@@ -117,7 +117,7 @@ export class ChapterEditor {
         theme,
         lines,
         EditorView.updateListener.of((update) => {
-          if (update.docChanged && !this.isShowing) onchange(update.state.doc.toString());
+          if (update.docChanged && !this.isShowing) onchange();
           if (update.docChanged || update.selectionSet) onmove(update.view);
         }),
       ],

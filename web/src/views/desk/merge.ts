@@ -31,3 +31,32 @@ export function merge(base: string, mine: string, theirs: string): string | null
   if (first.to >= second.from) return null; // they touch: a person has to decide
   return base.slice(0, first.from) + first.insert + base.slice(first.to, second.from) + second.insert + base.slice(second.to);
 }
+
+/** The stretch of a text that two people changed, as each of them left it, and what stands before and after it. */
+export interface Clash {
+  before: string;
+  mine: string;
+  theirs: string;
+  after: string;
+}
+
+/** Return the stretch of a text that holds both changes of it. */
+export function findClash(base: string, mine: string, theirs: string): Clash {
+  const changes = [findChange(base, mine), findChange(base, theirs)].filter((one) => one !== null);
+  let from = Math.min(base.length, ...changes.map((one) => one.from));
+  let rest = base.length - Math.max(from, ...changes.map((one) => one.to));
+  const cutsWord = (place: (text: string) => number) => [base, mine, theirs].some((text) => isWord(text[place(text) - 1]) && isWord(text[place(text)]));
+  while (cutsWord(() => from)) from--; // halves of words cannot stand one after the other
+  while (cutsWord((text) => text.length - rest)) rest--;
+  const cut = (text: string) => text.slice(from, text.length - rest);
+  return { before: base.slice(0, from), mine: cut(mine), theirs: cut(theirs), after: base.slice(base.length - rest) };
+}
+
+/** Whether a character belongs to a word that is written with letters. */
+const isWord = (one: string | undefined) => one !== undefined && /[\p{L}\p{N}'’]/u.test(one) && !/\p{Script=Han}/u.test(one);
+
+/** Put both versions of such a stretch into the text, one after the other. */
+export function keepBoth({ before, mine, theirs, after }: Clash): string {
+  const between = theirs.trim() && mine.trim() && !theirs.endsWith("\n") ? "\n\n" : "";
+  return before + theirs + between + (between ? mine.trimStart() : mine) + after;
+}
