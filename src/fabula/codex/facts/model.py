@@ -23,7 +23,7 @@ from fabula.codex.model import Codex
 from fabula.core.fragment import Fragment, Visibility
 from fabula.core.story import Position
 from fabula.text.names.matcher import NameMatcher
-from fabula.text.terms import count_shared_terms
+from fabula.text.terms import find_shared_terms
 
 log = logging.getLogger("fabula.codex")
 
@@ -309,7 +309,4 @@ def _drop_said(entry: Entry, facts: Iterable[Fact]) -> Iterable[Fact]:
             yield fact
 
 
-@lru_cache(maxsize=1 << 12)
-def find_terms(text: str) -> frozenset[str]:
-    """The terms of a short text, by which it is compared with others."""
-    return frozenset(count_shared_terms(text)[0])
+find_terms = lru_cache(maxsize=1 << 12)(find_shared_terms)  # of short texts that are compared again and again

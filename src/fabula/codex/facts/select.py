@@ -16,19 +16,20 @@ from itertools import islice
 from fabula.codex.entry import Entry
 from fabula.codex.facts.model import FACT_PREFIX, Fact, Facts, find_terms
 from fabula.context.gate import judge_fragment
+from fabula.context.nearby import Nearby
 from fabula.context.request import SourceRequest
 from fabula.core.fragment import Fragment, Layer
 from fabula.core.relevance import FACT, NEEDED, score_in_range
 from fabula.core.story import Position
 from fabula.core.view import View
-from fabula.text.terms import count_shared_terms
+from fabula.text.terms import find_shared_terms
 
 LAYER_SHARE = 0.2  # of the retrieved layer's tokens
 SCENE_WORTH = 0.5  # of each term that a fact shares with the scene; its own score is at most 2
 MAX_SCENE_TERMS = 3  # that count
 PREVIOUS_WORTH = 1.0  # of a fact of the last prompt
 MAX_COMPARED = 12  # facts of one entry, the most telling ones, that are compared with the scene
-MAX_SCENE_CHARACTERS = 2000  # of a nearby text that is compared with facts
+SCENE_CHARACTERS = 500  # before the cursor that are compared with facts
 WAIT_SECONDS = 5.0  # for facts that are read in the background, where the last prompt held some
 _MARK = f"#{FACT_PREFIX}"
 
@@ -111,5 +112,12 @@ class FactSelector:
     @cached_property
     def _scene_terms(self) -> frozenset[str]:
         """The terms of the nearby text; names of others who are there count too."""
-        texts = [nearby.text[:MAX_SCENE_CHARACTERS] for nearby in self._source_request.nearby]
-        return frozenset(count_shared_terms("\n".join(texts))[0])
+        return find_shared_terms("\n".join(map(_cut_scene, self._source_request.nearby)))
+
+
+def _cut_scene(nearby: Nearby) -> str:
+    """The part of a nearby text that is compared with facts: the last words before the cursor and a few behind it."""
+    if nearby.cursor is None:
+        return nearby.full_text[:SCENE_CHARACTERS]
+    start = max(nearby.cursor - SCENE_CHARACTERS, nearby.visible_start)
+    return nearby.full_text[start : min(nearby.cursor + SCENE_CHARACTERS // 4, nearby.near_end or nearby.cursor)]
