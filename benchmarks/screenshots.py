@@ -27,7 +27,7 @@ SIZES = {"wide": (1440, 900), "narrow": (360, 740)}
 THEMES = ("light", "dark")
 IN_CHINESE = ("start", "write", "codex", "talk")  # those that show the most text
 MAX_BYTES = 150_000
-_QUALITIES = (0.92, 0.8, 0.6)
+_QUALITIES = (0.8, 0.65, 0.5)
 _ENCODE = """async ([png, quality]) => {
   const image = new Image();
   image.src = 'data:image/png;base64,' + png;
@@ -82,15 +82,15 @@ def prepare(workspace: Workspace, sample: str) -> tuple[ProjectHandle, dict[str,
     """Copy a sample, add what makes its views worth a look, and return what their addresses name."""
     story = workspace.copy_sample(sample)
     person, other = [one for one in story.codex.list_entries() if one.type == "character"][:2]
-    state = story.chat.start([person.name, other.name])
-    talk = state.record.id
     is_chinese = story.view.project.language == "zh"
+    state = story.chat.start([person.name, other.name], title="夜里" if is_chinese else "At night")
+    talk = state.record.id
     said = (
         ("灯还亮着吗？", "亮着。可是油不多了。") if is_chinese else ("Is the lamp lit?", "It is. But the oil is low.")
     )
-    people = [one.id for one in state.present]
-    story.conversations.record(talk, said[0], speaker=people[0])
-    story.conversations.record(talk, said[1], speaker=people[1])
+    player = next(one.name for one in state.present if one.id.startswith("player:"))
+    story.conversations.record(talk, said[0], speaker=player)
+    story.conversations.record(talk, said[1], speaker=person.name)
     note = "模型没有回答。" if is_chinese else "The model did not answer."
     with workspace.store.write(project=story.id) as tx:
         done = {"state": "done", "started": "2026-11-01T10:00:00Z", "ended": "2026-11-01T10:00:02Z"}
@@ -98,7 +98,7 @@ def prepare(workspace: Workspace, sample: str) -> tuple[ProjectHandle, dict[str,
             tx.update_rows(jobs, done, jobs.c.key == f"synopsis:ch-0{number}")
         failed = {"state": "failed", "why": "LLM_TIMEOUT", "note": note, "tries": 3}
         tx.update_rows(jobs, failed, jobs.c.key == "synopsis:ch-05")
-    return story, {"entry": person.id, "talk": talk, "people": ",".join(people)}
+    return story, {"entry": person.id, "talk": talk, "people": f"{player},{person.name},{other.name}"}
 
 
 def take(browser: Browser, url: str, token: str, stories: dict[str, tuple[str, dict[str, str]]]) -> None:

@@ -24,10 +24,10 @@ test("a month has an amount for each of its days", () => {
 
 test("sources of a prompt are grouped by kind, entries with their progressions by name", () => {
   const names: Record<string, string> = { mara: "Mara Venn", "ch-01": "The Light" };
-  expect(groupSources(["codex:entity:mara", "codex:entity:mara#2", "codex:entity:x", "synopsis:ch-01", "editor:cursor-window"], (_, id) => names[id] ?? "")).toEqual([
-    { kind: "codex", count: 2, names: ["Mara Venn"] },
-    { kind: "synopsis", count: 1, names: ["The Light"] },
-    { kind: "editor", count: 1, names: [] },
+  expect(groupSources(["codex:entity:mara", "codex:entity:mara#2", "codex:entity:x", "synopsis:ch-01", "input", "mode"], (_, id) => names[id] ?? "", (kind) => (["codex", "synopsis"].includes(kind) ? kind : "other"))).toEqual([
+    { label: "codex", count: 2, names: ["Mara Venn"] },
+    { label: "synopsis", count: 1, names: ["The Light"] },
+    { label: "other", count: 2, names: [] },
   ]);
 });
 

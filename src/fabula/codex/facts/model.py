@@ -76,7 +76,7 @@ class Fact(Struct, frozen=True, kw_only=True):
     @property
     def terms(self) -> frozenset[str]:
         """The terms by which it is compared with other texts."""
-        return _find_terms(self.text)
+        return find_terms(self.text)
 
 
 class Facts:
@@ -302,7 +302,7 @@ def _share_terms(terms: frozenset[str], others: frozenset[str]) -> float:
 def _drop_said(entry: Entry, facts: Iterable[Fact]) -> Iterable[Fact]:
     """The facts that an entry does not say already, in nearly the same words."""
     texts = (entry.description, *entry.details.values(), *(step.text for step in entry.progressions))
-    said = [_find_terms(text) for text in texts if text]
+    said = [find_terms(text) for text in texts if text]
     for fact in facts:
         terms = fact.terms
         if not any(len(terms & one) >= MIN_SAID_TERMS * len(terms) for one in said):
@@ -310,5 +310,6 @@ def _drop_said(entry: Entry, facts: Iterable[Fact]) -> Iterable[Fact]:
 
 
 @lru_cache(maxsize=1 << 12)
-def _find_terms(text: str) -> frozenset[str]:
+def find_terms(text: str) -> frozenset[str]:
+    """The terms of a short text, by which it is compared with others."""
     return frozenset(count_shared_terms(text)[0])

@@ -30,17 +30,19 @@ export function spreadDays(month: string, byDay: Readonly<Record<string, number>
 
 /** What a prompt was made of: sources of one kind, by the names of what they are. */
 export interface SourceGroup {
-  kind: string;
+  label: string;
   count: number;
   names: string[];
 }
 
-/** Group the sources of a prompt by kind; what has no name is counted. */
-export function groupSources(sources: readonly string[], nameOf: (kind: string, id: string) => string): SourceGroup[] {
-  const groups = new Map<string, Set<string>>();
+/** Group the sources of a prompt by what their kinds are called; what has no name is counted. */
+export function groupSources(sources: readonly string[], nameOf: (kind: string, id: string) => string, labelOf: (kind: string) => string): SourceGroup[] {
+  const groups = new Map<string, Map<string, string>>(); // the names of sources, by label and source
   for (const source of sources) {
-    const [kind = "", ...rest] = source.replace(/^codex:entity:/, "codex:").replace(/#.*$/, "").split(":");
-    groups.set(kind, (groups.get(kind) ?? new Set()).add(rest.join(":")));
+    const plain = source.replace(/^codex:entity:/, "codex:").replace(/#.*$/, "");
+    const [kind = "", ...rest] = plain.split(":");
+    const label = labelOf(kind);
+    groups.set(label, (groups.get(label) ?? new Map<string, string>()).set(plain, nameOf(kind, rest.join(":"))));
   }
-  return [...groups].map(([kind, ids]) => ({ kind, count: ids.size, names: [...new Set([...ids].map((id) => nameOf(kind, id)).filter(Boolean))] }));
+  return [...groups].map(([label, names]) => ({ label, count: names.size, names: [...new Set(names.values())].filter(Boolean) }));
 }
