@@ -151,16 +151,17 @@ def _count_appearances(
     """
     texts = {one.id: one.text for one in (view.snapshot(Manuscript) or Manuscript()).documents}
     matcher = NameIndex(replace(entry, level=Level.ALWAYS) for entry in entries).matcher
-    counts = []
+    counts: list[Counter[str]] = []
+    totals: Counter[str] = Counter()
     for one in view.timeline.entries:
         mentions = resolve_mentions(matcher.find(texts.get(one.document, "")))
         counts.append(Counter(mention.owners[0] for mention in mentions))
-    totals: Counter[str] = Counter()
-    for one in counts:
-        totals.update(one)
+        totals.update(counts[-1])
     ranked = sorted(chosen, key=lambda entry: totals[entry.id], reverse=True)
     return [
-        Appearance(entry_id=entry.id, name=entry.name, type=entry.type, counts=tuple(one[entry.id] for one in counts))
+        Appearance(
+            entry_id=entry.id, name=entry.name, type=entry.type, counts=tuple(found[entry.id] for found in counts)
+        )
         for entry in ranked[:most]
     ]
 
