@@ -357,6 +357,10 @@ def test_what_was_spent_adds_up_by_model_and_month(sample: StoredSample) -> None
         month = runs.list_runs(reading)[0].created_at[:7]
         spent = runs.sum_spending(reading, month=month)
         assert runs.sum_spending(reading, month="1999-01") == []
+        days = runs.sum_spending(reading, month=month, by="day")
+        assert [one.name[:7] for one in days] == [month] * len(days)
+        assert [one.name for one in days] == sorted(one.name for one in days)
+        assert sum(one.micros for one in days) == sum(one.micros for one in spent)
     assert [(one.name, one.run_count, one.cached_share) for one in spent] == [("openai/gpt-4o", 2, 0.75)]
     assert spent[0].micros == 2 * (1000 * 2.5 + 3000 * 1.25 + 10 * 10)
     assert runs.total_by_currency(spent) == {"USD": spent[0].micros}
