@@ -9,10 +9,11 @@ the whole scene.
 With `--kinds` forty-eight other cases in Moby Dick and 三国演义 are tried, a third of each kind: the scene shares a
 name and one other word with its sentence (`name+word`), a name alone (`name`), or neither (`paraphrase`). `--cases`
 takes other cases (`planted_en.toml` and `planted_zh.toml`, with a field `link`), and `--book` another novel of a
-language: its name in the file of `--data`, or a file like that one.
+language: its name in the file of `--data`, or a file like that one. With `--codex` the project has the entries that
+extraction proposes for the book, and what the book says of them (facts) counts among the passages.
 
-    python -m benchmarks.planted --data DIR [--json] [--missed]
-    python -m benchmarks.planted --data DIR --kinds [--json] [--missed]
+    python -m benchmarks.planted --data DIR [--codex] [--json] [--missed]
+    python -m benchmarks.planted --data DIR --kinds [--codex] [--json] [--missed]
     python -m benchmarks.planted --cases DIR --book en=FILE --book zh=FILE [--json] [--missed]
 """
 
@@ -32,14 +33,18 @@ from msgspec import Struct, convert
 
 from benchmarks.figures import arguments, report, show
 from benchmarks.novels import chapters
+from fabula.codex import Codex, Entry
+from fabula.codex.facts import Facts
 from fabula.context import Result
 from fabula.core.view import Language, Project, View
 from fabula.manuscript.model import Document, Manuscript
 from fabula.search.corpus import Corpus
 from fabula.search.model import Passage
+from fabula.text.extraction.propose import propose_entries
 from fabula.text.offsets import normalise
 from fabula.text.terms import split_terms
 from fabula.text.tokens.tokenizer import load_encoding
+from fabula.workspace.facts import make_facts
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.read_only import open_view
 from fabula.workspace.search_corpus import make_corpus
@@ -101,7 +106,9 @@ def _is_chinese(text: str) -> bool:
     return 3 * len(_HAN.findall(text)) > len(text)
 
 
-def plant_sentences(texts: Sequence[tuple[str, str]], sown: Sequence[Plant], language: Language) -> ProjectHandle:
+def plant_sentences(
+    texts: Sequence[tuple[str, str]], sown: Sequence[Plant], language: Language, *, with_codex: bool = False
+) -> ProjectHandle:
     """The book with every sentence in its place, behind a paragraph in the middle of a chapter."""
     bodies = [text for _, text in texts]
     for plant in sown:
@@ -118,7 +125,17 @@ def plant_sentences(texts: Sequence[tuple[str, str]], sown: Sequence[Plant], lan
     corpus = make_corpus("planted", story)
     corpus.build_index()
     project = Project(id="planted", language=language)
-    return open_view(View(project, story.timeline(), {Manuscript: story, Corpus: corpus}))
+    snapshots: dict[type, object] = {Manuscript: story, Corpus: corpus}
+    if with_codex:
+        proposals = propose_entries([(one.id, one.text) for one in documents], language=language)
+        entries = [
+            Entry(id=f"e{n}", type=one.kind, name=one.name, aliases=one.aliases) for n, one in enumerate(proposals)
+        ]
+        snapshots[Codex] = Codex("planted", language, entries, story.timeline())
+        facts = snapshots[Facts] = make_facts(View(project, story.timeline(), snapshots))
+        if facts is not None:
+            facts.read()
+    return open_view(View(project, story.timeline(), snapshots))
 
 
 def assemble_scene(fabula: ProjectHandle, plant: Plant) -> tuple[Result, Document]:
@@ -134,9 +151,8 @@ def assemble_scene(fabula: ProjectHandle, plant: Plant) -> tuple[Result, Documen
 
 def list_passages(result: Result) -> list[str]:
     """The passages in the prompt, best first, as many as fit."""
-    found = sorted(
-        (v for v in result.trace if v.included and v.source.startswith("search:")), key=lambda verdict: -verdict.score
-    )
+    kinds = (v for v in result.trace if v.included and (v.source.startswith("search:") or "#fact:" in v.source))
+    found = sorted(kinds, key=lambda verdict: -verdict.score)
     return take_fitting([verdict.text for verdict in found])
 
 
@@ -175,9 +191,11 @@ class PlainBm25:
         return take_fitting([self._passages[at].text for _, at in sorted(scores)[:60]])
 
 
-def measure(texts: Sequence[tuple[str, str]], sown: Sequence[Plant], language: Language) -> list[Outcome]:
+def measure(
+    texts: Sequence[tuple[str, str]], sown: Sequence[Plant], language: Language, *, with_codex: bool = False
+) -> list[Outcome]:
     """What became of each plant."""
-    fabula = plant_sentences(texts, sown, language)
+    fabula = plant_sentences(texts, sown, language, with_codex=with_codex)
     corpus = fabula.view.snapshot(Corpus)
     assert corpus is not None
     built = corpus.build_index()
@@ -231,6 +249,7 @@ def main() -> None:
     parser.add_argument("--missed", action="store_true", help="list the sentences that were not found")
     parser.add_argument("--kinds", action="store_true", help="the cases by what sentence and scene share")
     parser.add_argument("--cases", type=Path, help="a folder with planted_en.toml and planted_zh.toml; implies --kinds")
+    parser.add_argument("--codex", action="store_true", help="with the entries that extraction proposes, and facts")
     parser.add_argument("--book", action="append", default=[], metavar="LANGUAGE=FILE", help="another novel")
     options = parser.parse_args()
     by_kind = options.kinds or options.cases is not None
@@ -243,7 +262,8 @@ def main() -> None:
         has_book = options.data is not None or Path(books[language]).is_file()
         if not has_book and (language == "zh" or by_kind):
             continue
-        measured = measure(read_book(options.data, language, books[language]), read_plants(language, cases), language)
+        texts, plants = read_book(options.data, language, books[language]), read_plants(language, cases)
+        measured = measure(texts, plants, language, with_codex=options.codex)
         rows.append(make_row(language, measured))
         if by_kind:
             rows += [make_row(f"{language}, {kind}", _select(measured, kind)) for kind in KINDS]

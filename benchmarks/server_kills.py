@@ -6,11 +6,12 @@ People edit, talk, read and queue jobs over HTTP all the time. With PostgreSQL t
 which is killed again and again; with SQLite there is one, which is killed and started again. Then PostgreSQL itself is
 restarted, its connections are held open without being carried, and all of its connections are taken.
 
-`lost` counts what was acknowledged and is not there at the end, or a job without its effect; `doubled_jobs` effects
-that are there twice; `broken_streams` streams that a client could not read to their end in order and without a gap,
-coming back with `Last-Event-ID`; `other_errors` answers that are neither a success nor a 503 with a code while the
-database is away. `longest_503_s` is the longest time after which such a 503 came, and `longest_return_s` the longest
-from the moment when the database was back to the first success.
+`lost` counts what was acknowledged and is not there at the end, or a job without its effect; `late_jobs` jobs that have
+not ended within five minutes; `doubled_jobs` effects that are there twice; `broken_streams` streams that a client could
+not read to their end in order and without a gap, coming back with `Last-Event-ID`; `other_errors` answers that are
+neither a success nor a 503 with a code while the database is away. `longest_503_s` is the longest time after which such
+a 503 came, and `longest_return_s` the longest from the moment when the database was back to the first success. Of
+`unknown_edits` the server was killed before it answered, so that the client cannot know whether they were made.
 """
 
 from __future__ import annotations
@@ -131,7 +132,6 @@ class Load:
         self.project = workspace.create_project("Harbour")
         self.project.participants.add("Bo", persona="A pilot.")
         self.project.chapters.add("One", "Mara stood on the pier with Bo.")
-        workspace.settings().set("llm.provider", "lab", scope="person")
         self.token = workspace.people.create_key("the load").secret
         self.base = f"/api/projects/{self.project.id}"
         self._over = threading.Event()
@@ -206,6 +206,8 @@ class Load:
         if answer.status_code == 201:
             self.outcome.entries.add(name)
             self.outcome.count("edits")
+        elif answer.status_code == 409:  # the key was taken by a server that did not live to answer
+            self.outcome.count("unknown_edits")
 
     def _read(self, client: httpx2.Client, chance: Random, _: str) -> None:
         self.request(client, chance, "GET", f"{self.base}/codex", params={"pageSize": 5})
@@ -221,6 +223,7 @@ class Load:
             with self.workspace.store.write(project=self.project.id) as tx:
                 queue.enqueue(tx, KIND, name)
             self.outcome.jobs.add(name)
+            self.outcome.count("jobs")
 
     def _talk(self, client: httpx2.Client, chance: Random, name: str, conversation: str) -> None:
         """Say something, read the stream, and come back where it breaks off."""
@@ -262,6 +265,7 @@ class Load:
     def _acknowledge(self, kind: str, data: dict[str, Any]) -> None:
         if kind in ("message", "reply"):
             self.outcome.messages.add(data["message"]["id"])
+            self.outcome.count("messages")
         elif kind in ("problem", "failure") and not (
             self.may_fail and str(data.get("error", data)["code"]).startswith("STORE_")
         ):
@@ -282,7 +286,10 @@ class Load:
             said = {row.id for row in reading.rows(messages, only=("id",))}
         names = Counter(one.name for one in self.project.codex.list_entries())
         twice = [name for name in self.outcome.jobs if effects[name] > 1]
-        lost = [name for name in self.outcome.jobs if not effects[name]]
+        late = {key for key, state in states.items() if state in (JobState.QUEUED, JobState.RUNNING)}
+        for name in late & self.outcome.jobs:
+            self.outcome.count("late_jobs", name)
+        lost = [name for name in self.outcome.jobs - late if not effects[name]]
         lost += sorted(self.outcome.entries - set(names)) + sorted(self.outcome.messages - said)
         for name in lost:
             self.outcome.count("lost", name)
@@ -334,6 +341,7 @@ def open_site(
         models.write_text(f'[places.lab]\nbase_url = "{model.url}"\nneeds_key = false\nmodel = "gpt-4o"\n')
         os.environ["FABULA_DATA"], os.environ["FABULA_MODELS"] = str(folder), str(models)
         workspace = stack.enter_context(Workspace.open(direct or address))
+        workspace.settings().set("llm.provider", "lab", scope="person")
         site = Site(address, folder, models, count)
         stack.callback(site.stop)
         load = Load(site, workspace, outcome, may_fail=may_fail)
@@ -452,8 +460,8 @@ def main() -> None:
     outcome = measure(kills=options.kills, restarts=options.restarts, half_open=options.half_open)
     for note in outcome.notes:
         print(note)
-    names = ("kills", "lost", "doubled_jobs", "broken_streams", "other_errors", "restarts")
-    more = ("edits", "streams", "reads", "refusals", "reconnections")
+    names = ("kills", "lost", "late_jobs", "doubled_jobs", "broken_streams", "other_errors", "restarts")
+    more = ("edits", "unknown_edits", "messages", "jobs", "streams", "reads", "refusals", "reconnections")
     figures = {name: float(outcome.figures[name]) for name in names} | outcome.longest
     report(figures | {name: float(outcome.figures[name]) for name in more}, as_json=options.json)
 

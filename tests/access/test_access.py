@@ -80,6 +80,37 @@ def test_a_wrong_password_and_an_unknown_account_are_refused_alike(
     assert "wrong one" not in caplog.text
 
 
+def test_wrong_passwords_are_counted_whichever_process_is_asked(workspace: Workspace) -> None:
+    processes = [Accounts(workspace.store, {}) for _ in range(2)]
+    assert [one.sign_in("ann", "wrong horse") for one in processes] == [None, None]
+    with workspace.store.write(user=LOCAL_USER) as tx:
+        for _ in range(3):
+            access.count_failure(tx, "ann")
+    for one in processes:
+        with pytest.raises(FabulaError) as refused:
+            one.sign_in("ANN ", PASSWORD)
+        assert refused.value.code is Code.ACCESS_TOO_MANY_TRIES
+        assert refused.value.details["retry_seconds"] in range(1, 61)
+    with workspace.store.write(user=LOCAL_USER) as tx:
+        access.forget_failures(tx, "ann")
+        for _ in range(4):
+            access.count_failure(tx, "ann")
+    assert processes[0].sign_in("ann", PASSWORD) is not None  # which forgets the others
+    with workspace.store.write(user=LOCAL_USER) as tx:
+        access.count_failure(tx, "ann")
+        assert access.find_wait(tx, "ann") == 0
+
+
+def test_the_wrong_passwords_that_are_counted_are_bounded(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.access.edits.MAX_COUNTED", 10)
+    with workspace.store.write(user=LOCAL_USER) as tx:
+        for number in range(30):
+            access.count_failure(tx, f"nobody-{number}" * 1_000)
+        assert tx.count(sessions) == 10
+
+
 def test_another_password_signs_everybody_out(workspace: Workspace) -> None:
     clock = Clock()
     accounts = open_accounts(workspace, clock)

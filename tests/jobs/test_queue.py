@@ -79,6 +79,28 @@ def test_asking_again_puts_a_job_off_but_not_for_ever(store: Store) -> None:
     assert (again.queued_at, again.due_at) == ("2026-01-01T00:00:00.000000Z", "2026-01-01T00:01:00.000000Z")
 
 
+def test_a_job_that_waits_is_put_off_as_if_it_were_asked_for_again_and_no_other_is(store: Store) -> None:
+    def postpone() -> bool:
+        with store.write(project=PROJECT) as tx:
+            return service.postpone(tx, "note:1", 20)
+
+    create_project(store)
+    assert not postpone()
+    enqueue_job(store, work={"n": 1}, max_delay=60)
+    assert postpone()
+    waiting = load_job(store)
+    assert (waiting.state, 19 < seconds_between(waiting.queued_at, waiting.due_at) <= 21) == (JobState.QUEUED, True)
+    set_row(store, latest="2026-01-01T00:01:00.000000Z")
+    assert postpone()
+    assert load_job(store).due_at == "2026-01-01T00:01:00.000000Z"
+    lease = take_job(store, make_kind())
+    assert lease.work == {"n": 1}
+    assert not postpone()
+    finish_job(store, lease)
+    assert not postpone()
+    assert load_job(store).state is JobState.DONE
+
+
 def test_asking_without_a_wait_makes_a_waiting_job_due_at_once(store: Store) -> None:
     create_project(store)
     enqueue_job(store, due_in=3_600, max_delay=3_600)

@@ -296,6 +296,7 @@ def test_an_ended_session_asks_to_sign_in_and_keeps_what_was_written(
     page = open_chapter(open_page, story)
     before = story.chapters.read("ch-06").text
     show_end(page)
+    time.sleep(0.5)  # the context of the new place is asked for while the session lasts
     page.context.clear_cookies()
     page.keyboard.type(" Written late.")
     expect(page.get_by_role("dialog", name="Sign in")).to_be_visible()

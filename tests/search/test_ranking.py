@@ -49,6 +49,20 @@ def test_what_is_lent_stays_in_its_thread() -> None:
     assert set(numbers(index, "astrolabe")) == {0, 1}
 
 
+def test_a_session_of_which_several_messages_fit_goes_before_one_with_a_single_one() -> None:
+    alike = [f"the garden gate number {n} was painted" for n in range(12)]
+
+    def say(day: int, *lines: str) -> list[Passage]:
+        return [Passage(f"history:{day}-{n}", line, at=f"2026-01-{day:02}T10:00:00Z") for n, line in enumerate(lines)]
+
+    far = [FILL, FILL, FILL]
+    many = say(2, "Ann wants a dog", *far, "the dog needs a walk", *far, "a walk with the dog is fun", *far)
+    single = say(1, *far, "the dog needs a rest", *far)
+    index = SearchIndex([SearchDocument("t", (*single, *many, *say(5, *alike)))])
+    found = [index.passages[number].text for number in numbers(index, "dog needs") if number < len(single) + len(many)]
+    assert found.index("the dog needs a walk") < found.index("the dog needs a rest")
+
+
 def test_whoever_the_question_is_about_speaks_first() -> None:
     index = SearchIndex([talk("Ana: I like tea.", "Ben: I like tea.", "Cai: I like tea.")])
     assert first(index, "What does Ben like?") == "Ben: I like tea."

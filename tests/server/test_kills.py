@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks.server_kills import Outcome, run_kills, run_outages
+from benchmarks.server_kills import Load, Outcome, Site, run_kills, run_outages
 
+from fabula.workspace.workspace import Workspace
 from tests.postgres import run_postgres
 
 KILLS = 2
@@ -20,11 +21,24 @@ def outcome(monkeypatch: pytest.MonkeyPatch) -> Outcome:
 
 
 def check(outcome: Outcome) -> None:
-    for name in ("lost", "doubled_jobs", "broken_streams", "other_errors"):
+    for name in ("lost", "late_jobs", "doubled_jobs", "broken_streams", "other_errors"):
         assert outcome.figures[name] == 0, outcome.notes
     for name in ("edits", "streams", "reads"):
         assert outcome.figures[name] > 0, name
     assert outcome.jobs
+
+
+def test_what_was_acknowledged_and_is_not_there_or_is_there_twice_is_counted(outcome: Outcome, tmp_path: Path) -> None:
+    with Workspace.open(tmp_path / "data") as workspace:
+        load = Load(Site(str(tmp_path / "data"), tmp_path, tmp_path, 1), workspace, outcome)
+        for name in ("there", "twice", "twice"):
+            load.project.chapters.add(name, "")
+        load.project.codex.add("there")
+        outcome.entries |= {"there", "lost entry"}
+        outcome.messages.add("lost message")
+        outcome.jobs |= {"there", "twice", "lost job"}
+        load.verify()
+    assert (outcome.figures["lost"], outcome.figures["doubled_jobs"]) == (3, 1), outcome.notes
 
 
 def test_one_of_two_servers_is_killed_and_nothing_is_lost_or_done_twice(outcome: Outcome, tmp_path: Path) -> None:

@@ -17,9 +17,18 @@ from hypothesis import strategies as st
 
 from fabula.context import Fragment, FunctionSource, View
 from fabula.context.request import SourceRequest
+from fabula.core.errors import FabulaError
 from fabula.server.access import OWNER_ACCESS
 from fabula.server.accounts import Accounts
-from fabula.server.limits import MAX_BUCKETS, MAX_TRIES, RateSettings, RequestRates, TokenBuckets, name_network
+from fabula.server.limits import (
+    MAX_BUCKETS,
+    MAX_TRIES,
+    RateSettings,
+    RequestRates,
+    TokenBuckets,
+    name_network,
+    read_rates,
+)
 from fabula.server.security import SecurityMiddleware
 from fabula.workspace.read_only import open_read_only
 from fabula.workspace.workspace import Workspace
@@ -165,6 +174,21 @@ def test_whoever_sends_too_many_requests_is_told_when_to_come_back(workspace: Wo
         assert (await asker.ask("one"))[0] == 200
 
     asyncio.run(run())
+
+
+def test_processes_of_one_server_share_its_rates() -> None:
+    half = RateSettings(for_caller=2, for_address=1e6, share=0.5)
+    processes = [RequestRates(half, clock=lambda: 0.0) for _ in range(2)]
+    for rates in processes:
+        for _ in range(10):  # together as many as one process has
+            rates.count_caller("ann", "10.0.0.1")
+        with pytest.raises(FabulaError):
+            rates.count_caller("ann", "10.0.0.1")
+        for _ in range(MAX_TRIES // 2):
+            rates.count_try("10.0.0.1")
+        with pytest.raises(FabulaError):
+            rates.count_try("10.0.0.1")
+    assert (read_rates(4).share, read_rates().share) == (0.25, 1.0)
 
 
 def test_a_million_keys_are_not_looked_for(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.formats import bounded_import
 from fabula.formats.bounded_import import read_bounded, read_in_processes
 from fabula.server.access import OWNER_ACCESS, Access
-from fabula.server.uploads import UploadQuota, UploadSettings
+from fabula.server.uploads import UploadQuota, UploadSettings, read_upload_settings
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 from tests.server.running import run_server
@@ -41,6 +41,12 @@ def test_a_person_has_a_number_of_files_and_bytes_within_an_hour() -> None:
         quota.begin(OWNER_ACCESS, 10_000_000)
     now[0] += 3_600
     quota.begin(ANN, 100)
+
+
+def test_processes_of_one_server_share_its_quotas_and_one_file_always_fits() -> None:
+    whole = read_upload_settings()
+    assert read_upload_settings(4) == UploadSettings(whole.files // 4, whole.megabytes // 4, whole.seconds // 4)
+    assert read_upload_settings(10_000) == UploadSettings(1, 50, 1)
 
 
 def test_reading_that_takes_long_uses_up_the_processor_time() -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any, get_args
 
+import msgspec
 import pytest
 from sqlalchemy import event
 
@@ -187,7 +188,7 @@ def test_every_recorded_message_is_an_event_to_subscribers(party: ProjectHandle)
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_recording_a_message_takes_seven_statements_and_a_reply_four_more(party: ProjectHandle) -> None:
+def test_recording_a_message_takes_seven_statements_and_a_reply_up_to_four_more(party: ProjectHandle) -> None:
     assert party.store is not None
     ident = party.conversations.list_all()[0].record.id
     ann, bo = party.participants.ensure_player().id, "pawn:bo"
@@ -208,7 +209,7 @@ def test_recording_a_message_takes_seven_statements_and_a_reply_four_more(party:
     event.remove(party.store.engine, "before_cursor_execute", note)
     with party.store.read(project="party") as reading:
         assert [job.kind for job in list_jobs(reading)] == ["recap"]
-    assert (counts[0], counts[-1]) == ((7, 11), (7, 11)), "with the rules for recaps, or the job that waits"
+    assert (counts[0], counts[-1]) == ((7, 11), (7, 10)), "with the rules for recaps, or the job that waits"
 
 
 def test_a_speakers_request_after_a_new_message_reads_what_changed_once(
@@ -230,6 +231,11 @@ def test_a_speakers_request_after_a_new_message_reads_what_changed_once(
             conversation_id=ident, speaker_id="persona:Mara", skill_id="chat", additional_input=said
         )
         party.report_answer(party.assemble(request).assembly_id)
+        assert built == [ident]
+        party.conversations.record(ident, f"So, {number}.", speaker="Mara")
+        built.clear()
+        sent = {"projectId": "party", "conversationId": ident, "speakerId": "persona:Mara", "skillId": "chat"}
+        party.assemble(party.read_request(msgspec.json.encode(sent)))
         assert built == [ident]
 
 

@@ -14,7 +14,7 @@ from fabula.core.errors import Code
 from fabula.core.story import Position
 from fabula.llm.provider_config import ProviderConfig
 from fabula.llm.providers import make_provider
-from fabula.manuscript import projects
+from fabula.manuscript import documents, projects
 from fabula.workspace.writing import Completed, Failed, Retry, TextDelta, Writer
 from fabula.workspace.writing_options import JudgeOptions, WritingOptions
 from tests.llm.server import Exchange, Script, chunk, error_answer, openai_answer
@@ -147,6 +147,22 @@ def test_a_constraint_is_meant_by_the_number_it_has_in_the_judges_own_prompt(sam
     assert [(one.rule_id, one.is_hint) for one in end.verdict.findings if one.checked_by == "model"] == [
         ("lamp", False),
         ("later", True),
+    ]
+
+
+def test_the_judge_holds_an_answer_against_what_the_book_says_of_those_it_names(sample: StoredSample) -> None:
+    fact = "Mara was a woman of thirty with blue eyes and her father's long hands."
+    with sample.store.write(project=sample.project) as tx:
+        documents.write(tx, "ch-02", f"The wind rose.\n\n{fact}\n\nNobody came.")
+    text = "Mara looked up with her brown eyes."
+    row = {"constraint": "continuity", "quote": "brown eyes", "reason": "They are blue."}
+    in_turn(sample, openai_answer(text), openai_answer(json.dumps({"violations": [row]})))
+    end = finished(sample.write(JUDGED, document_id="ch-06"))
+    prompt = "\n".join(message["content"] for message in sample.server.exchanges[1].request["messages"])
+    assert f"Mara Venn (chapter 2): {fact}" in prompt
+    assert "the sentences of the book beside them" in prompt
+    assert [(one.rule_id, one.quote) for one in end.verdict.findings if one.checked_by == "model"] == [
+        ("continuity", "brown eyes")
     ]
 
 

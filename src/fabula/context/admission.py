@@ -15,6 +15,9 @@ from threading import Lock
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 
+_FREE: Future[None] = Future()  # a place that was free at once; to make a future takes longer than to admit a caller
+_FREE.set_result(None)
+
 
 class AdmissionQueue:
     """Admits `max_running` callers for each key at a time; `max_waiting` more may wait."""
@@ -38,12 +41,10 @@ class AdmissionQueue:
 
     def enter(self, key: str) -> Future[None]:
         """Ask for a place, or refuse. The future is done when the place is free; `leave` gives it back in any case."""
-        place: Future[None] = Future()
         with self._lock:
             if self._running.get(key, 0) < self._max_running:
                 self._running[key] = self._running.get(key, 0) + 1
-                place.set_result(None)
-                return place
+                return _FREE
             line = self._waiting.get(key, ())
             if len(line) >= self._max_waiting:
                 raise FabulaError(
@@ -55,6 +56,7 @@ class AdmissionQueue:
                         waiting=self._max_waiting,
                     ),
                 )
+            place: Future[None] = Future()
             self._waiting.setdefault(key, deque()).append(place)
         return place
 

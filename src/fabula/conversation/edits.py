@@ -34,11 +34,16 @@ from fabula.core.ids import current_timestamp, is_valid_id, new_id
 from fabula.core.messages import Sentence, message
 from fabula.store.queries import RowQuery
 from fabula.store.rows import make_row, read_struct
-from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.store.transaction import ReadTransaction, WriteTransaction, row_missing
 from fabula.text.offsets import normalise
 
 NOTHING_DUE = {"recap_due": 0, "said_due": 0, "tokens_due": 0}  # it is not known when the next summary is due
 _IN_CONVERSATION = messages.c.conversation_id == bindparam("conversation")
+_END = RowQuery(
+    conversations,
+    conversations.c.id == bindparam("conversation"),
+    only=("leaf_id", "said", "rounds", "tokens"),
+)
 _LAST_BEGINNING = RowQuery(
     messages,
     _IN_CONVERSATION,
@@ -320,7 +325,10 @@ def save_tree(
 def _append(
     tx: WriteTransaction, conversation_id: str, new_messages: Sequence[Message], *, as_first: bool = False
 ) -> list[Message]:
-    row = tx.require(conversations, id=conversation_id)
+    rows = tx.query(_END, conversation=conversation_id)
+    if not rows:
+        raise row_missing(conversations, {"id": conversation_id})
+    row = rows[0]
     leaf, at = None if as_first else row.leaf_id, current_timestamp()
     counter = RoundCounter(row.rounds, tx, conversation_id)
     stored: list[Message] = []

@@ -65,10 +65,13 @@ def enqueue(
     tx.insert(jobs, {"key": key, **request, "queued": now, "due": due, "latest": latest})
 
 
-def is_waiting(reading: ReadTransaction, key: str) -> bool:
-    """Whether a job with this key waits to be run."""
-    rows = reading.query(_MERGE_COLUMNS, key=key)
-    return bool(rows) and rows[0].state == JobState.QUEUED.value
+def postpone(tx: WriteTransaction, key: str, due_in: float) -> bool:
+    """Make a job that waits due in `due_in` seconds, as enqueuing it again would; return whether one waits."""
+    rows = tx.query(_MERGE_COLUMNS, key=key)
+    if not rows or rows[0].state != JobState.QUEUED.value:
+        return False
+    due = min(add_seconds(tx.current_time(), due_in), rows[0].latest)
+    return tx.change_row(jobs, {"key": key, "state": rows[0].state, "holder": rows[0].holder}, {"due": due, **_RESET})
 
 
 def is_valid_key(key: str) -> bool:

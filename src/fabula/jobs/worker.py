@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
+from fabula.core.tracing import record_span
 from fabula.jobs import execution, leases, maintenance
 from fabula.jobs.cancellation import CancellationToken
 from fabula.jobs.execution import JobFailure, JobRun
@@ -186,7 +187,8 @@ class Worker:
             self._runs[lease.holder] = run
             if self._stopping:
                 run.token.cancel(Code.JOB_STOPPED)
-        result = execution.call_handler(run)
+        with record_span("job", kind=lease.kind):
+            result = execution.call_handler(run)
         with self._condition:
             run.has_returned = True
             if run.is_abandoned:

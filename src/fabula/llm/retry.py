@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from fabula.core.errors import FabulaError
 from fabula.core.messages import message
+from fabula.core.tracing import record_span
 from fabula.llm.model import (
     HANDED_OVER,
     FinishReason,
@@ -76,10 +77,14 @@ async def stream_answer(
     for attempt in range(1, max(retry_policy.max_attempts, 1) + 1):
         has_started = False
         try:
-            async with aclosing(_stream_once(provider, call, retry_policy, deadline, tokenizer)) as events:
-                async for event in events:
-                    has_started = True
-                    yield event
+            with record_span("model call", is_current=False, attempt=attempt) as notes:
+                async with aclosing(_stream_once(provider, call, retry_policy, deadline, tokenizer)) as events:
+                    async for event in events:
+                        has_started = True
+                        if isinstance(event, StreamEnd):
+                            notes.add("gen_ai.usage.input_tokens", event.usage.input_tokens)
+                            notes.add("gen_ai.usage.output_tokens", event.usage.output_tokens)
+                        yield event
             return
         except FabulaError as error:
             if has_started or not is_retryable(error) or attempt >= retry_policy.max_attempts:

@@ -1,9 +1,9 @@
 """Rank passages for a query.
 
-Terms count as in BM25, with three additions. A passage shares in the terms of its neighbours, because an answer seldom
-repeats the words of its question. A document that holds much of the query lifts all its passages. The speaker and the
-date count where the query names a person or a date. Semantic scores, where there are any, are put on the same scale
-and added.
+Terms count as in BM25, with four additions. A passage shares in the terms of its neighbours, because an answer seldom
+repeats the words of its question. A document that holds much of the query lifts all its passages, and so does a session
+of which several passages score well. The speaker and the date count where the query names a person or a date. Semantic
+scores, where there are any, are put on the same scale and added.
 
 The time of a search depends on how many terms are looked up, so their number is limited: of a long query only the
 rarest terms count.
@@ -30,7 +30,10 @@ K1, B = 1.0, 0.6  # BM25: the saturation of repeated terms, and the weight of a 
 DOCUMENT_B = 0.75  # the same for a document's length
 EXACT_WEIGHT = 0.1  # of a word as written, beside its stem
 CHARACTER_WEIGHT = 1.5  # of a single character, beside its pairs
-DOCUMENT_WEIGHT = 0.4
+DOCUMENT_WEIGHT = 0.3
+SESSION_WEIGHT = 0.25  # by which the session whose best passages score most lifts them all
+SESSION_PASSAGES = 6  # of a session, the best ones, that count for it,
+SESSION_CANDIDATES = 200  # where they are among so many of all
 SPEAKER_WEIGHT = 2.5
 DATE_WEIGHT = 1.4
 QUESTION_PENALTY = 0.3  # of a passage that ends with a question, but never more than half of its score
@@ -61,7 +64,21 @@ def score_question(index: InvertedIndex, table: PassageTable, query: Query) -> N
     scores += SPEAKER_WEIGHT * np.minimum(speakers, 1.0)[table.speakers]
     for date in terms.dates:
         scores += DATE_WEIGHT * _score_date(table, date)
-    return np.asarray(scores - np.minimum(QUESTION_PENALTY * table.ends_with_question, scores / 2), np.float32)
+    scores = scores - np.minimum(QUESTION_PENALTY * table.ends_with_question, scores / 2)
+    return np.asarray(_lift_sessions(table, scores), np.float32)
+
+
+def _lift_sessions(table: PassageTable, scores: Numbers) -> Numbers:
+    """The scores, higher where several passages of one session score well: it is about what is asked for."""
+    count = min(SESSION_CANDIDATES, table.size)
+    best = np.argpartition(-scores, count - 1)[:count] if count else np.arange(0)
+    best = best[np.lexsort((best, -scores[best]))]
+    sessions = table.sessions[best]
+    places = _count_repeats(sessions)
+    worth = np.where(places <= SESSION_PASSAGES, scores[best] / places, 0.0)
+    sums = np.bincount(sessions, worth, int(table.sessions[-1]) + 1 if table.size else 1)
+    top = sums.max()
+    return np.asarray(scores * (1 + SESSION_WEIGHT * sums[table.sessions] / top)) if top > 0 else scores
 
 
 def _rarity(passages: NDArray[np.int64] | int, size: int) -> NDArray[np.float32]:
@@ -194,7 +211,7 @@ def choose_best(table: PassageTable, scores: Numbers, limit: int) -> list[Search
 
 
 def _count_repeats(documents: NDArray[np.int32]) -> NDArray[np.float64]:
-    """How often the document of each passage has occurred so far, itself included."""
+    """How often the document, or the session, of each passage has occurred so far, itself included."""
     grouped = np.argsort(documents, kind="stable")
     ordered = documents[grouped]
     first = np.searchsorted(ordered, ordered)  # where the passages of each document begin

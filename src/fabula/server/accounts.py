@@ -4,7 +4,8 @@ A token belongs to one run of the server, and all its processes have the same. L
 that they begin are in the store, so that any process can answer.
 
 What the store says is remembered for a few seconds, so that a request costs no query; a key that is revoked, or a role
-that is taken away, ends within that time in every process. After five wrong passwords an account waits a minute.
+that is taken away, ends within that time in every process. After five wrong passwords an account waits a minute; they
+are counted in the store, so whichever process is asked.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from fabula.store.transaction import ReadTransaction
 log = logging.getLogger("fabula.security")
 
 REMEMBERED_SECONDS = 5.0
-MAX_FAILURES, WAIT_SECONDS = 5, 60.0  # wrong passwords of an account, and how long it waits then
 _MAX_REMEMBERED, _MAX_REFUSED = 10_000, 1_000
 
 
@@ -41,7 +41,6 @@ class Accounts:
         self._lock = Lock()
         self._remembered: OrderedDict[str, tuple[float, Access]] = OrderedDict()  # by hash: until when, and who it is
         self._refused: OrderedDict[str, float] = OrderedDict()  # hashes that nobody has, and until when
-        self._failures: OrderedDict[str, tuple[int, float]] = OrderedDict()  # by account: how many, and until when
 
     def find_access(self, secret: str) -> Access | None:
         """Return the caller whose token, key or session this is."""
@@ -116,27 +115,24 @@ class Accounts:
     def sign_in(self, account: str, password: str) -> str | None:
         """Begin a session of whoever has this password; None where name and password do not belong together."""
         name = account.strip().lower()
-        with self._lock:
-            failures, until = self._failures.get(name, (0, 0.0))
-        if failures >= MAX_FAILURES and until > self._clock():
+        with self._store.read(user=LOCAL_USER) as reading:
+            wait = access.find_wait(reading, name)
+            person = access.check_password(reading, name, password) if wait <= 0 else None
+        if wait > 0:
             raise FabulaError(
                 Code.ACCESS_TOO_MANY_TRIES,
                 message("There were too many wrong passwords for this account. Wait a minute, then try again."),
-                retry_seconds=ceil(until - self._clock()),
+                retry_seconds=ceil(wait),
             )
-        with self._store.read(user=LOCAL_USER) as reading:
-            person = access.check_password(reading, name, password)
-        with self._lock:
-            self._failures.pop(name, None)
+        with self._store.write(user=LOCAL_USER) as tx:
             if person is None:
-                self._failures[name] = (failures + 1, self._clock() + WAIT_SECONDS)
-                while len(self._failures) > _MAX_REMEMBERED:
-                    self._failures.popitem(last=False)
+                access.count_failure(tx, name)
+            else:
+                access.forget_failures(tx, name)
+                secret = access.begin_session(tx, person.id)
         if person is None:
             log.warning("sign-in refused")
             return None
-        with self._store.write(user=LOCAL_USER) as tx:
-            secret = access.begin_session(tx, person.id)
         log.info("signed in: %s", person.id)
         return secret
 

@@ -49,14 +49,15 @@ def make_app(
     events: EventHub | None = None,
     streams: StreamHub | None = None,
     programs: ProgramServer | None = None,
+    processes: int = 1,
 ) -> ASGIApp:
     """Make the ASGI application for an open workspace.
 
     `handlers` are served beside the routes, behind the same checks of caller, host and origin. `model` answers in place
     of what the settings say. Whoever ends the server before its streams have ended closes `events`, `streams` and
-    `programs` first.
+    `programs` first. `processes` is how many of them answer for one server: each has its share of rates and quotas.
     """
-    table = RouteTable(workspace, routes, model=model, streams=streams)
+    table = RouteTable(workspace, routes, model=model, streams=streams, processes=processes)
 
     @get(API, media_type=MediaType.HTML)
     async def show_api() -> str:
@@ -153,7 +154,7 @@ def make_app(
         app,
         accounts,
         hosts=hosts,
-        rates=read_rates(),
+        rates=read_rates(processes),
         proxy=read_proxy_settings(),
         open_paths=(METRICS_PATH,) if is_open() else (),
         on_answer=metrics.count_request,

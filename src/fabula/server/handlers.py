@@ -65,14 +65,16 @@ class RouteTable:
         *,
         model: ChatModel = None,
         streams: StreamHub | None = None,
+        processes: int = 1,
     ) -> None:
+        """`processes` is how many of them answer for one server, and share its quotas."""
         self.workspace = workspace
         self.model = model
         self.routes = tuple(routes)
         self.streams = streams or StreamHub(workspace)
         limits = workspace.engine.limits
         self._assemblies = AdmissionQueue(limits.at_once, limits.waiting)  # which wait without a thread
-        self._uploads = UploadQuota(read_upload_settings())
+        self._uploads = UploadQuota(read_upload_settings(processes))
         self._warm = WarmRequests(workspace)
         self._readers = {one.path: one for one in self.routes if one.has_version}
 

@@ -1,8 +1,9 @@
 """Rates of requests: so many a second for each address and each caller, and few tries with keys that nobody has.
 
 Each is a token bucket: it holds some tokens, a request takes one, and new ones come at a steady rate. Whoever finds it
-empty is refused and told when to come back. The buckets belong to one process, and the longest unused are forgotten.
-On the loopback the rates are a hundred times as high, since programs of this machine are its own.
+empty is refused and told when to come back. The buckets belong to one process, and the longest unused are forgotten;
+where several processes answer for one server, each has its share of the rates. On the loopback the rates are a hundred
+times as high, since programs of this machine are its own.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ class RateSettings(Struct, frozen=True):
 
     for_caller: float = 100.0
     for_address: float = 200.0
+    share: float = 1.0  # of these, and of the tries with unknown keys, that one process has
 
 
-def read_rates() -> RateSettings:
-    """Return the rates that this machine has."""
+def read_rates(processes: int = 1) -> RateSettings:
+    """Return the rates that this machine has, for one of some processes that share them."""
     values = SettingValues()
-    return RateSettings(values["server.requestsPerSecond"], values["server.addressRequestsPerSecond"])
+    for_caller, for_address = values["server.requestsPerSecond"], values["server.addressRequestsPerSecond"]
+    return RateSettings(for_caller, for_address, 1 / processes)
 
 
 class TokenBuckets:
@@ -73,12 +76,12 @@ class RequestRates:
 
     def __init__(self, rates: RateSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
         def make(rate: float) -> TokenBuckets:
-            return TokenBuckets(rate, rate * BURST_SECONDS, clock=clock)
+            return TokenBuckets(rate * rates.share, max(1.0, rate * rates.share * BURST_SECONDS), clock=clock)
 
         self._addresses, self._callers = make(rates.for_address), make(rates.for_caller)
         self._local_addresses = make(rates.for_address * LOOPBACK_FACTOR)
         self._local_callers = make(rates.for_caller * LOOPBACK_FACTOR)
-        self._tries = TokenBuckets(TRIES_PER_SECOND, MAX_TRIES, clock=clock)
+        self._tries = TokenBuckets(TRIES_PER_SECOND * rates.share, max(1.0, MAX_TRIES * rates.share), clock=clock)
 
     def count_request(self, address: str) -> None:
         """Count a request from an address, or refuse it."""

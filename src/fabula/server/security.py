@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from fabula.access import hash_secret
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
+from fabula.core.tracing import record_span
 from fabula.server.access import Access
 from fabula.server.accounts import Accounts
 from fabula.server.address import LINK_PATH, LOOPBACK
@@ -119,7 +120,9 @@ class SecurityMiddleware:
             await _send_problem(send_with_headers, encode_problem(problem))
             return
         try:
-            await self.app(scope, _make_receive(receive), send_with_headers)
+            with record_span("request", method=str(scope["method"])[:10]) as notes:
+                await self.app(scope, _make_receive(receive), send_with_headers)
+                notes.add("http.route", scope.get("path_template") or "other")
         except Exception as error:  # in the middle of an answer, which then ends: uvicorn would log the text
             describe_exception(error)
 

@@ -55,7 +55,7 @@ def serve(
 class ProcessServer(uvicorn.Server):
     """The server of one process, which ends without raising the signal again, so that its caller can close the store.
 
-    `token` is the owner's; `handlers` are served beside the routes.
+    `token` is the owner's; `handlers` are served beside the routes; `processes` of them share rates and quotas.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class ProcessServer(uvicorn.Server):
         token: str,
         on_started: Callable[[], None] = lambda: None,
         handlers: Sequence[ControllerRouterHandler] = (),
+        processes: int = 1,
     ) -> None:
         self._events, self._streams, self._programs = (
             EventHub(workspace),
@@ -82,6 +83,7 @@ class ProcessServer(uvicorn.Server):
                 events=self._events,
                 streams=self._streams,
                 programs=self._programs,
+                processes=processes,
             ),
             log_config=None,
             http=BoundedProtocol,

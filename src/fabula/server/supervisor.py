@@ -49,6 +49,7 @@ class WorkerOptions(Struct, frozen=True):
     host: str
     token: str
     runs_jobs: bool
+    processes: int  # that answer for one server
 
 
 def serve_in_processes(
@@ -65,7 +66,8 @@ def serve_in_processes(
         with Workspace.open(store) as workspace:  # brings the store up to date before the processes open it
             address = make_address(workspace.store, host, opened)
         options = [
-            WorkerOptions(store, host, address.token, runs_jobs=worker and number == 0) for number in range(processes)
+            WorkerOptions(store, host, address.token, runs_jobs=worker and number == 0, processes=processes)
+            for number in range(processes)
         ]
         with tempfile.TemporaryDirectory(prefix="fabula-metrics-") as folder, _catch_signals() as signals:
             os.environ[METRICS_FOLDER] = folder  # where the processes put their metrics together
@@ -178,7 +180,11 @@ def _run_process(opened: socket.socket, options: WorkerOptions, ready: Connectio
     try:
         with Workspace.open(options.store) as workspace:
             server = ProcessServer(
-                workspace, host=options.host, token=options.token, on_started=lambda: ready.send("ready")
+                workspace,
+                host=options.host,
+                token=options.token,
+                on_started=lambda: ready.send("ready"),
+                processes=options.processes,
             )
             threading.Thread(target=_follow_supervisor, args=(server,), daemon=True).start()
             if options.runs_jobs:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.server.access import Access
+from fabula.server.files import MAX_UPLOAD
 from fabula.server.limits import TokenBuckets
 from fabula.settings.values import SettingValues
 
@@ -29,13 +30,14 @@ class UploadSettings(Struct, frozen=True):
     seconds: int = 600
 
 
-def read_upload_settings() -> UploadSettings:
-    """Return the quotas that this machine has."""
+def read_upload_settings(processes: int = 1) -> UploadSettings:
+    """Return the quotas that this machine has, for one of some processes that share them; one file always fits."""
     values = SettingValues()
+    megabytes = values["server.uploadMegabytesPerHour"]
     return UploadSettings(
-        values["server.uploadsPerHour"],
-        values["server.uploadMegabytesPerHour"],
-        values["server.uploadSecondsPerHour"],
+        ceil(values["server.uploadsPerHour"] / processes),
+        max(ceil(megabytes / processes), min(megabytes, MAX_UPLOAD // 1_000_000)),
+        ceil(values["server.uploadSecondsPerHour"] / processes),
     )
 
 

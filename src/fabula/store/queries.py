@@ -2,8 +2,8 @@
 
 To build a query takes several times as long as to execute it. A `RowQuery` is checked and built once; parameters
 (`bindparam`) stand for its values and for the owner. The same is done for rows by their keys, for inserts, and for the
-versions of owners and the change feed, which belong to every transaction. All of these are a `Statement`, which the
-driver executes.
+versions of owners and the change feed, which belong to every transaction. Each of these is a `PreparedStatement`, which
+the driver executes.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from sqlalchemy.sql.selectable import SelectBase
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.store.schema import table_info
-from fabula.store.statements import Statement
+from fabula.store.statements import PreparedStatement
 from fabula.store.tables import changes, owner_versions
 
 Order = Sequence[ColumnElement[Any] | UnaryExpression[Any]]
 _OWNER = "owner_of_rows"  # the parameter for the owner's id
 _IS_OWNER = owner_versions.c.owner == bindparam("owner_name")
 
-BEGIN_SNAPSHOT = Statement(select(owner_versions.c.version).limit(1))  # a snapshot is taken at the first query
-SELECT_VERSION = Statement(select(owner_versions.c.version).where(_IS_OWNER))
-LOCK_VERSION = Statement(select(owner_versions.c.version).where(_IS_OWNER).with_for_update())
-RAISE_VERSION = Statement(
+BEGIN_SNAPSHOT = PreparedStatement(select(owner_versions.c.version).limit(1))  # a snapshot is taken at the first query
+SELECT_VERSION = PreparedStatement(select(owner_versions.c.version).where(_IS_OWNER))
+LOCK_VERSION = PreparedStatement(select(owner_versions.c.version).where(_IS_OWNER).with_for_update())
+RAISE_VERSION = PreparedStatement(
     update(owner_versions)
     .where(_IS_OWNER)
     .values(version=owner_versions.c.version + 1)
     .returning(owner_versions.c.version)
 )
-INSERT_CHANGES = Statement(insert(changes), [column.name for column in changes.c])
-SELECT_CHANGES = Statement(
+INSERT_CHANGES = PreparedStatement(insert(changes), [column.name for column in changes.c])
+SELECT_CHANGES = PreparedStatement(
     select(changes.c.version, changes.c.room, changes.c.item)
     .where(changes.c.owner == bindparam("owner_name"), changes.c.version > bindparam("after"))
     .order_by(changes.c.version)
 )
-DELETE_CHANGES = Statement(
+DELETE_CHANGES = PreparedStatement(
     delete(changes).where(changes.c.owner == bindparam("owner_name"), changes.c.version <= bindparam("until"))
 )
 
@@ -62,7 +62,7 @@ class RowQuery:
         only: Sequence[str] | None = None,
     ) -> None:
         self.table = table
-        self._statement = Statement(select_rows(table, where, order, limit, only).where(_match_owner(table)))
+        self._statement = PreparedStatement(select_rows(table, where, order, limit, only).where(_match_owner(table)))
 
     def execute(self, connection: Connection, owner_id: str, values: dict[str, Any]) -> Sequence[Row[Any]]:
         """Return the rows of one owner that the query finds with these values."""
@@ -88,8 +88,8 @@ def select_by_key(table: Table, names: tuple[str, ...]) -> RowQuery:
 
 
 @cache
-def _insert_into(table: Table, names: tuple[str, ...]) -> Statement:
-    return Statement(insert(table).inline(), names)
+def _insert_into(table: Table, names: tuple[str, ...]) -> PreparedStatement:
+    return PreparedStatement(insert(table).inline(), names)
 
 
 def insert_rows(connection: Connection, table: Table, owner_id: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -100,11 +100,11 @@ def insert_rows(connection: Connection, table: Table, owner_id: str, rows: Seque
 
 
 @cache
-def _update_by_key(table: Table, key: tuple[str, ...], names: tuple[str, ...]) -> Statement:
+def _update_by_key(table: Table, key: tuple[str, ...], names: tuple[str, ...]) -> PreparedStatement:
     matches = (table.c[name] == bindparam(f"key_{name}") for name in key)
     values = {name: bindparam(f"new_{name}", type_=table.c[name].type) for name in names}
     item = table_info(table).item or table_info(table).owner_column
-    return Statement(update(table).where(_match_owner(table), *matches).values(values).returning(table.c[item]))
+    return PreparedStatement(update(table).where(_match_owner(table), *matches).values(values).returning(table.c[item]))
 
 
 def update_by_key(

@@ -22,7 +22,7 @@ from fabula.store.schema import Json, decode_json, encode_json
 Values = Mapping[str, Any]
 
 
-class Statement:
+class PreparedStatement:
     """A statement with a `bindparam` for every value that comes with an execution; `expanding` ones take lists.
 
     An insert has the names of the `columns` that get values.

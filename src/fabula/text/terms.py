@@ -52,6 +52,15 @@ def count_shared_terms(text: str) -> tuple[Mapping[str, int], Mapping[str, int]]
     return shared, Counter(chain.from_iterable(runs)) if runs else {}
 
 
+def find_shared_terms(text: str) -> frozenset[str]:
+    """The shared terms of a text, each once."""
+    words, runs = _split_runs(text)
+    terms = set(map(_make_shared_term, set(words)))
+    terms.update(_pair_characters(runs))
+    terms.discard("")
+    return frozenset(terms)
+
+
 def _split_runs(text: str) -> tuple[list[str], list[str]]:
     """The words of a text, and its runs of unspaced characters."""
     lowered = text.lower()

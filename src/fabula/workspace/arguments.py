@@ -113,8 +113,11 @@ class _Signature:
 
     def _make_check(self, name: str, hint: Any) -> _Check:
         holder, read = _make_reader(name, hint)
+        structs = {one for one in (hint, *get_args(hint)) if isinstance(one, type) and issubclass(one, Struct)}
 
         def check(value: Any) -> Any:
+            if type(value) in structs:  # which is taken as it is
+                return value
             try:
                 value = read(value)
             except ValidationError as error:

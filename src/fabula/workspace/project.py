@@ -25,6 +25,7 @@ from fabula.conversation.personas import make_macro_values
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, message
 from fabula.core.story import Perspective
+from fabula.core.tracing import record_span
 from fabula.core.view import Language, View
 from fabula.manuscript.model import Manuscript
 from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
@@ -332,14 +333,16 @@ class ProjectHandle:
 
         `uploads` has the files that were uploaded, by id: an attachment refers to one of them, never to a path.
         """
-        view = self.view
-        manuscript, granted = view.snapshot(Manuscript) or Manuscript(), self.principal.grants.documents
+        granted = self.principal.grants.documents
 
         def text_of(document: str) -> str | None:
-            found = manuscript.by_id.get(document) if granted is None or document in granted else None
+            if not document or (granted is not None and document not in granted):
+                return None
+            found = (self.view.snapshot(Manuscript) or Manuscript()).by_id.get(document)
             return None if found is None else found.text
 
         request = read_request(data, text_of, uploads or {})
+        view = self.view_with(request.conversation_id)
         preset = request.preset if request.preset is not None else view.snapshot(Preset)
         return self._resolve_names(replace(request, preset=preset, principal=self.principal), view)
 
@@ -392,7 +395,10 @@ class ProjectHandle:
             request = replace(request, conversation_id=own_conversation)
         fragments = working_memory.fragments(view.project.id, view.project.language)
         continuity = self._continuity.load(view.project.id, keys)
-        return view, keys, assemble(request, view, fragments=fragments, continuity=continuity)
+        with record_span("assembly") as notes:
+            result = assemble(request, view, fragments=fragments, continuity=continuity)
+            notes.add("fabula.prompt_tokens", result.token_count)
+        return view, keys, result
 
     def report_answer(self, assembly_id: str) -> None:
         """Report that an assembled prompt was sent or answered: the next request follows on from it (ctx-8)."""

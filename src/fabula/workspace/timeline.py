@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,6 +22,7 @@ from fabula.core.story import Position
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
 from fabula.text.names.disambiguation import resolve_mentions
+from fabula.workspace.arguments import PositiveInt
 from fabula.workspace.names import find_by_name
 from fabula.workspace.verbs import ProjectVerbs
 
@@ -90,8 +90,13 @@ class StoryTimeline(Struct, frozen=True, kw_only=True):
 class TimelineVerbs(ProjectVerbs):
     """The timeline of an open project."""
 
-    def read(self, names: Sequence[str] = (), *, kind: str | None = None) -> StoryTimeline:
-        """Read the timeline of some entries, of all entries of a kind, or of all people and all facts."""
+    def read(
+        self, names: Sequence[str] = (), *, kind: str | None = None, most: PositiveInt | None = None
+    ) -> StoryTimeline:
+        """Read the timeline of some entries, of all entries of a kind, or of all people and all facts.
+
+        `most` is how many entries are counted chapter by chapter: those that are named most often.
+        """
         view = self._view
         codex = view.snapshot(Codex)
         entries = list(codex.entries) if codex is not None else []
@@ -116,7 +121,7 @@ class TimelineVerbs(ProjectVerbs):
             shown = entries if kind is None else chosen
         return StoryTimeline(
             documents=tuple(_describe_documents(view, entries)),
-            appearances=tuple(_count_appearances(view, entries, chosen)),
+            appearances=tuple(_count_appearances(view, entries, chosen, most)),
             facts=tuple(_collect_facts(view, codex, shown) if codex is not None else ()),
         )
 
@@ -137,22 +142,28 @@ def _describe_documents(view: View, entries: Sequence[Entry]) -> list[StoryDocum
     ]
 
 
-def _count_appearances(view: View, entries: Sequence[Entry], chosen: Sequence[Entry]) -> list[Appearance]:
+def _count_appearances(
+    view: View, entries: Sequence[Entry], chosen: Sequence[Entry], most: int | None
+) -> list[Appearance]:
     """Count the names of the chosen entries in each document, the most frequent entry first.
 
     All entries take part in the search, because a name may be part of another entry's longer name.
     """
     texts = {one.id: one.text for one in (view.snapshot(Manuscript) or Manuscript()).documents}
     matcher = NameIndex(replace(entry, level=Level.ALWAYS) for entry in entries).matcher
-    counts = []
+    counts: list[Counter[str]] = []
+    totals: Counter[str] = Counter()
     for one in view.timeline.entries:
         mentions = resolve_mentions(matcher.find(texts.get(one.document, "")))
         counts.append(Counter(mention.owners[0] for mention in mentions))
-    found = [
-        Appearance(entry_id=entry.id, name=entry.name, type=entry.type, counts=tuple(one[entry.id] for one in counts))
-        for entry in chosen
+        totals.update(counts[-1])
+    ranked = sorted(chosen, key=lambda entry: totals[entry.id], reverse=True)
+    return [
+        Appearance(
+            entry_id=entry.id, name=entry.name, type=entry.type, counts=tuple(found[entry.id] for found in counts)
+        )
+        for entry in ranked[:most]
     ]
-    return sorted(found, key=attrgetter("total"), reverse=True)
 
 
 def _collect_facts(view: View, codex: Codex, entries: Sequence[Entry]) -> list[StoryFact]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from contextvars import copy_context
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -517,7 +518,10 @@ class Workspace:
         import asyncio
 
         self._store.require_open()
-        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: verb(*args, **kwargs))
+        context = copy_context()  # so that its spans belong to those of the caller
+        return await asyncio.get_running_loop().run_in_executor(
+            self._threads, context.run, lambda: verb(*args, **kwargs)
+        )
 
     def sum_activity(self) -> ActivitySums:
         """Sum up jobs, tokens and costs of all projects, for those who run a server."""

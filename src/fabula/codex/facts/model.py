@@ -23,7 +23,7 @@ from fabula.codex.model import Codex
 from fabula.core.fragment import Fragment, Visibility
 from fabula.core.story import Position
 from fabula.text.names.matcher import NameMatcher
-from fabula.text.terms import count_shared_terms
+from fabula.text.terms import find_shared_terms
 
 log = logging.getLogger("fabula.codex")
 
@@ -76,7 +76,7 @@ class Fact(Struct, frozen=True, kw_only=True):
     @property
     def terms(self) -> frozenset[str]:
         """The terms by which it is compared with other texts."""
-        return _find_terms(self.text)
+        return find_terms(self.text)
 
 
 class Facts:
@@ -302,13 +302,11 @@ def _share_terms(terms: frozenset[str], others: frozenset[str]) -> float:
 def _drop_said(entry: Entry, facts: Iterable[Fact]) -> Iterable[Fact]:
     """The facts that an entry does not say already, in nearly the same words."""
     texts = (entry.description, *entry.details.values(), *(step.text for step in entry.progressions))
-    said = [_find_terms(text) for text in texts if text]
+    said = [find_terms(text) for text in texts if text]
     for fact in facts:
         terms = fact.terms
         if not any(len(terms & one) >= MIN_SAID_TERMS * len(terms) for one in said):
             yield fact
 
 
-@lru_cache(maxsize=1 << 12)
-def _find_terms(text: str) -> frozenset[str]:
-    return frozenset(count_shared_terms(text)[0])
+find_terms = lru_cache(maxsize=1 << 12)(find_shared_terms)  # of short texts that are compared again and again

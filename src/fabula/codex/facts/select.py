@@ -14,22 +14,23 @@ from functools import cached_property
 from itertools import islice
 
 from fabula.codex.entry import Entry
-from fabula.codex.facts.model import FACT_PREFIX, Fact, Facts
+from fabula.codex.facts.model import FACT_PREFIX, Fact, Facts, find_terms
 from fabula.context.gate import judge_fragment
+from fabula.context.nearby import Nearby
 from fabula.context.request import SourceRequest
 from fabula.core.fragment import Fragment, Layer
-from fabula.core.relevance import FACT, NEEDED, PREVIOUSLY_INCLUDED, score_in_range
+from fabula.core.relevance import FACT, NEEDED, score_in_range
 from fabula.core.story import Position
 from fabula.core.view import View
-from fabula.text.terms import count_shared_terms
+from fabula.text.terms import find_shared_terms
 
 LAYER_SHARE = 0.2  # of the retrieved layer's tokens
 SCENE_WORTH = 0.5  # of each term that a fact shares with the scene; its own score is at most 2
+MAX_SCENE_TERMS = 3  # that count
 PREVIOUS_WORTH = 1.0  # of a fact of the last prompt
 MAX_COMPARED = 12  # facts of one entry, the most telling ones, that are compared with the scene
-MAX_SCENE_CHARACTERS = 2000  # of a nearby text that is compared with facts
+SCENE_CHARACTERS = 500  # before the cursor that are compared with facts
 WAIT_SECONDS = 5.0  # for facts that are read in the background, where the last prompt held some
-_PREVIOUS_SCORE = PREVIOUSLY_INCLUDED - 0.05  # of a fact of an entry that is not in the scene any more
 _MARK = f"#{FACT_PREFIX}"
 
 
@@ -62,17 +63,17 @@ class FactSelector:
         found.sort(key=lambda one: -one[2])
         selected: dict[str, list[Fragment]] = {}
         for place in range(max(len(facts) for _, facts, _ in found)):
-            for entry, facts, score in found:
+            for entry, facts, _ in found:
                 if place < len(facts):
-                    fragment = render(entry, facts[place], _score_place(place) if score >= NEEDED else _PREVIOUS_SCORE)
+                    fragment = render(entry, *facts[place])
                     tokens -= count(fragment.text)
                     if tokens < 0:
                         return selected
                     selected.setdefault(entry.id, []).append(fragment)
         return selected
 
-    def _choose(self, entry: Entry, score: float) -> list[Fact]:
-        """The facts of an entry, best first: as many as one entry may have."""
+    def _choose(self, entry: Entry, score: float) -> list[tuple[Fact, float]]:
+        """The facts of an entry with their scores, best first: as many as one entry may have."""
         previous, limit = self._previous.get(entry.source, ()), self._facts.per_entry
         if score < NEEDED and not previous:
             return []
@@ -80,22 +81,22 @@ class FactSelector:
         if previous and (score < NEEDED or not self._source_request.reselect):
             by_id = {fact.id: fact for fact in facts}
             kept = [by_id[ident] for ident in previous if ident in by_id]
-            return [fact for fact in kept if self._is_known(entry, fact)][:limit]
+            return [(fact, FACT[0]) for fact in kept if self._is_known(entry, fact)][:limit]
         known = list(islice((fact for fact in facts if self._is_known(entry, fact)), max(limit, MAX_COMPARED)))
-        if len(known) > 1:
-            scene = self._scene_terms
-            worth = {
-                fact.id: fact.score
-                + SCENE_WORTH * len(fact.terms & scene)
-                + (PREVIOUS_WORTH if fact.id in previous else 0.0)
-                for fact in known
-            }
-            known.sort(key=lambda fact: -worth[fact.id])
-        return known[:limit]
+        if not known:
+            return []
+        scene = self._scene_terms - find_terms(" ".join((entry.name, *entry.aliases)))
+        fit = {fact.id: min(len(fact.terms & scene), MAX_SCENE_TERMS) for fact in known}
+
+        def weigh(fact: Fact) -> float:
+            return fact.score + SCENE_WORTH * fit[fact.id] + PREVIOUS_WORTH * (fact.id in previous)
+
+        known.sort(key=weigh, reverse=True)
+        return [(fact, score_in_range(FACT, fit[fact.id] / MAX_SCENE_TERMS)) for fact in known[:limit]]
 
     def _is_known(self, entry: Entry, fact: Fact) -> bool:
         """Whether a fact may be known here, and the prompt does not show its sentence anyway."""
-        fragment = self._facts.render(entry, fact, _PREVIOUS_SCORE)
+        fragment = self._facts.render(entry, fact, FACT[0])
         if judge_fragment(fragment, self._source_request.vantage, self._timeline) is not None:
             return False
         shown = self._first_shown if self._is_here(fact) else None
@@ -111,10 +112,12 @@ class FactSelector:
     @cached_property
     def _scene_terms(self) -> frozenset[str]:
         """The terms of the nearby text; names of others who are there count too."""
-        texts = [nearby.text[:MAX_SCENE_CHARACTERS] for nearby in self._source_request.nearby]
-        return frozenset(count_shared_terms("\n".join(texts))[0])
+        return find_shared_terms("\n".join(map(_cut_scene, self._source_request.nearby)))
 
 
-def _score_place(place: int) -> float:
-    """The score of the first, the second … fact of an entry."""
-    return score_in_range(FACT, 1.0 / (1.0 + place))
+def _cut_scene(nearby: Nearby) -> str:
+    """The part of a nearby text that is compared with facts: the last words before the cursor and a few behind it."""
+    if nearby.cursor is None:
+        return nearby.full_text[:SCENE_CHARACTERS]
+    start = max(nearby.cursor - SCENE_CHARACTERS, nearby.visible_start)
+    return nearby.full_text[start : min(nearby.cursor + SCENE_CHARACTERS // 4, nearby.near_end or nearby.cursor)]

@@ -8,18 +8,19 @@ nothing to do and corrects them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import bindparam
+from sqlalchemy import Row, bindparam
 
 from fabula.conversation.documents import get_document_id
 from fabula.conversation.edits import MessageEvent
 from fabula.conversation.model import MessageKind
 from fabula.conversation.tables import conversations, messages
-from fabula.jobs.queue import enqueue, is_valid_key, is_waiting
+from fabula.jobs.queue import enqueue, is_valid_key, postpone
 from fabula.jobs.triggers.recap_settings import read_recap_rules
 from fabula.store.queries import RowQuery
 from fabula.store.store import Store
-from fabula.store.transaction import WriteTransaction
+from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 RECAP_JOB = "recap"
 PAUSE = 10.0  # seconds without another reply
@@ -48,30 +49,35 @@ def queue_rebuild(tx: WriteTransaction, conversation_id: str) -> str:
 def _enqueue_jobs(tx: WriteTransaction, changed: Sequence[str]) -> None:
     for conversation in changed:
         key = f"{RECAP_JOB}:{conversation}"
-        if get_document_id(conversation):
+        if get_document_id(conversation) or not is_valid_key(key):
             continue  # a writer's requests in a chapter are told as they are, and never summarised
-        if is_valid_key(key) and _is_due(tx, conversation, key):
+        counters = _find_counters(tx, conversation)
+        # Where a job waits already, the rules said so; they are not read again.
+        if counters is not None and not postpone(tx, key, PAUSE) and _is_due(tx, counters):
             enqueue(tx, RECAP_JOB, key, {"conversation": conversation}, due_in=PAUSE, max_delay=MAX_DELAY)
 
 
-def _is_due(tx: WriteTransaction, conversation_id: str, key: str) -> bool:
-    """Whether the newest message is a final reply, and enough rounds have passed or enough was said.
-
-    Where a job waits already, the rules said so; they are not read again.
-    """
+def _find_counters(tx: WriteTransaction, conversation_id: str) -> Row[Any] | None:
+    """Return the counters of a conversation if they may be over a limit and the newest message is a final reply."""
     rows = tx.query(_COUNTERS, conversation=conversation_id)
-    if not rows or rows[0].leaf_id is None:
-        return False
-    counters = rows[0]
-    over_rounds, over_messages = counters.rounds >= counters.recap_due, counters.said >= counters.said_due
-    over_tokens = counters.tokens >= counters.tokens_due
-    if not (over_rounds or over_messages or over_tokens):
-        return False
-    if not _is_final_reply(tx, counters.leaf_id):
-        return False
-    if is_waiting(tx, key):
-        return True
-    rules, _ = read_recap_rules(tx, counters.mode)
+    if not rows or rows[0].leaf_id is None or not any(_compare_limits(rows[0])):
+        return None
+    return rows[0] if _is_final_reply(tx, rows[0].leaf_id) else None
+
+
+def _compare_limits(counters: Row[Any]) -> tuple[bool, bool, bool]:
+    """Whether the rounds, the messages and the tokens have reached the numbers from which a recap may be due."""
+    return (
+        counters.rounds >= counters.recap_due,
+        counters.said >= counters.said_due,
+        counters.tokens >= counters.tokens_due,
+    )
+
+
+def _is_due(reading: ReadTransaction, counters: Row[Any]) -> bool:
+    """Whether enough rounds have passed or enough was said, by the rules of the project."""
+    over_rounds, over_messages, over_tokens = _compare_limits(counters)
+    rules, _ = read_recap_rules(reading, counters.mode)
     return rules.enabled and (
         (over_rounds and counters.rounds >= rules.rounds_per_summary)
         or (over_messages and counters.said > rules.max_messages)

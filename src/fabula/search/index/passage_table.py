@@ -32,6 +32,7 @@ class PassageTable(Struct, frozen=True, eq=False):
     """All passages in order, as arrays."""
 
     documents: NDArray[np.int32]  # the number of each passage's document
+    sessions: NDArray[np.int32]  # the number of each passage's session: its document, or what pauses cut it into
     slots: NDArray[np.int32]  # the slot of each passage
     slot_count: int
     passage_at_slot: NDArray[np.int32]  # -1 in a gap
@@ -135,7 +136,8 @@ def build_passage_table(documents: Sequence[DocumentTraits]) -> PassageTable:
     document = np.repeat(np.arange(len(documents), dtype=np.int32), sizes)
     pauses = np.concatenate([_EMPTY, *(traits.pauses for traits in documents)]).astype(np.int32)
     earlier = np.cumsum([0, *(traits.pauses[-1] if len(traits.pauses) else 0 for traits in documents)], dtype=np.int32)
-    slots = np.arange(size, dtype=np.int32) + GAP * (document + 1 + pauses + earlier[document])
+    sessions = document + pauses + earlier[document]
+    slots = np.arange(size, dtype=np.int32) + GAP * (sessions + 1)
     slot_count = size + GAP * (len(documents) + 1 + int(earlier[-1]))
     passage_at_slot = np.full(slot_count, -1, np.int32)
     passage_at_slot[slots] = np.arange(size)
@@ -147,6 +149,7 @@ def build_passage_table(documents: Sequence[DocumentTraits]) -> PassageTable:
     lengths = np.concatenate([_EMPTY, *(traits.lengths for traits in documents)])
     return PassageTable(
         document,
+        sessions,
         slots,
         slot_count,
         passage_at_slot,
