@@ -80,3 +80,15 @@ def test_a_document_waits_for_no_answer_of_another_place_to_be_written(
         patch.setattr(Store, "write", refuse)
         assert kept.load("p", make_keys((0, 0))).selection_count == 1
     kept.close()
+
+
+def test_an_answer_counts_though_the_process_that_asked_has_not_written_its_prompt_yet(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "DELAY", 0.3)
+    projects.create(store, "Story", project_id="p")
+    here, elsewhere = StoredContinuity(store), StoredContinuity(store)
+    place = make_keys((0, 0))
+    elsewhere.commit("p", here.record("p", place, make_result(7)))
+    assert elsewhere.load("p", place).selection_count == 7
+    here.close()

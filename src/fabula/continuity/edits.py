@@ -54,6 +54,7 @@ _NEWEST_RELATIVE = RowQuery(
     limit=1,
     only=_COLUMNS,
 )
+_ASSEMBLY = RowQuery(assemblies, assemblies.c.id == bindparam("id"), only=("id",))
 _PREFIX = RowQuery(prefixes, prefixes.c.key == bindparam("key"), only=("prefix_hash",))
 
 
@@ -157,6 +158,11 @@ def record_assemblies(tx: WriteTransaction, made: Mapping[str, AssemblyRecord]) 
     tx.insert(assemblies, *rows)
     if newest:
         _prune(tx, assemblies, assemblies.c.id, assemblies.c.made_at, newest=newest[-1][0], limit=MAX_ASSEMBLIES)
+
+
+def has_assembly(reading: RowReader, assembly_id: str) -> bool:
+    """Whether an assembly waits for its answer."""
+    return bool(reading.query(_ASSEMBLY, id=assembly_id))
 
 
 def commit_assembly(tx: WriteTransaction, assembly_id: str) -> None:

@@ -41,6 +41,8 @@ BRANCH_MESSAGES = 64  # how far back along a branch an earlier request is looked
 DELAY = 0.05  # seconds until queued rows are written
 REST = 10  # times as long as writing took, before the next rows are written: under load they are written together
 MAX_DELAY = 0.5
+POLL_SECONDS = 0.05
+OTHERS_SECONDS = 1.0  # after which an assembly of another process should be written
 
 
 class ContinuityKeys(Struct, frozen=True):
@@ -212,8 +214,15 @@ class StoredContinuity:
                 self._queue.answered.append(queued)
                 return
             self._changed.wait_for(lambda: assembly_id not in self._writing.assemblies)
+        self._wait_for_others(project_id, assembly_id)
         with self._store.write(project=project_id) as tx:
             edits.commit_assembly(tx, assembly_id)
+
+    def _wait_for_others(self, project_id: str, assembly_id: str) -> None:
+        """Wait for an assembly that another process made a moment ago and has not written yet."""
+        rows, until = self._store.read_statements(project=project_id), time.monotonic() + OTHERS_SECONDS
+        while not edits.has_assembly(rows, assembly_id) and time.monotonic() < until:
+            time.sleep(POLL_SECONDS)
 
     def flush(self) -> None:
         """Write everything that is queued now; a row that cannot be written is logged and dropped."""
