@@ -29,7 +29,8 @@ from fabula.store.save.loading import load_save
 from fabula.store.save.saving import save_project
 from fabula.store.store import Store
 from fabula.workspace.sources import all_sources
-from fabula.workspace.views import ProjectViews, copy_view
+from fabula.workspace.view_copies import copy_view
+from fabula.workspace.views import ProjectViews
 
 MESSAGES = 50_000
 ENTRIES = 5_000

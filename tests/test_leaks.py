@@ -27,7 +27,7 @@ from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
 from fabula.store.store import Store
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.read_only import open_read_only, read_view, sample_names
-from fabula.workspace.views import copy_view
+from fabula.workspace.view_copies import copy_view
 from fabula.workspace.workspace import Workspace
 from tests.workspace.test_samples import KEEPER, SECRETS, manuscript, oracle, people, revealed
 

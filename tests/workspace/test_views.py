@@ -28,7 +28,8 @@ from fabula.search.corpus import Corpus
 from fabula.search.index.index import SearchIndex
 from fabula.store.store import Store
 from fabula.workspace.read_only import open_read_only, read_view
-from fabula.workspace.views import ProjectViews, copy_view
+from fabula.workspace.view_copies import copy_view
+from fabula.workspace.views import ProjectViews
 from fabula.workspace.workspace import Workspace
 
 P = "coast"
@@ -398,7 +399,7 @@ def test_threads_that_look_at_several_projects_never_make_a_view_twice(
     projects.create(library.store, "Other", project_id="other")
     views = {name: library.view(name) for name in (P, "other")}
     made: list[str] = []
-    monkeypatch.setattr("fabula.workspace.views._load_view", lambda *_: made.append("again"))
+    monkeypatch.setattr("fabula.workspace.views.load_view", lambda *_: made.append("again"))
 
     def look() -> None:
         for _ in range(200):

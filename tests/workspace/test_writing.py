@@ -25,7 +25,7 @@ from fabula.manuscript.tables import documents, marks, synopses
 from fabula.memory.outcomes import list_outcomes
 from fabula.store.store import Store
 from fabula.workspace.read_only import open_read_only
-from fabula.workspace.views import copy_view
+from fabula.workspace.view_copies import copy_view
 from fabula.workspace.workspace import Workspace
 from fabula.workspace.writing import Completed, Failed, Retry, TextDelta, Writer, WritingEvent
 from fabula.workspace.writing_options import JudgeOptions, WritingOptions

@@ -20,7 +20,7 @@ from fabula.manuscript import documents, projects
 from fabula.manuscript.updating import ManuscriptUpdate, apply_update, preview_update
 from fabula.store.store import Store
 from fabula.workspace.read_only import read_view
-from fabula.workspace.views import copy_view
+from fabula.workspace.view_copies import copy_view
 
 Progress = Callable[[int, int], None]
 PROJECT_FILE = "project.toml"

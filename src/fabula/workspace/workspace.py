@@ -207,7 +207,7 @@ class Workspace:
 
     def copy_project(self, view: View, *, title: str = "", principal: Principal | None = None) -> ProjectHandle:
         """Make a project of everything a view holds (a folder, a file or a sample), in one transaction; open it."""
-        from fabula.workspace.views import copy_view
+        from fabula.workspace.view_copies import copy_view
 
         return self.project(copy_view(self.store, view, title=title), principal)
 

@@ -35,7 +35,8 @@ from fabula.text.summaries import extract_summary
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.read_only import open_read_only, open_view, sample_names
 from fabula.workspace.sources import all_sources
-from fabula.workspace.views import ProjectViews, copy_view
+from fabula.workspace.view_copies import copy_view
+from fabula.workspace.views import ProjectViews
 from tests.manuscript.stories import ask, chapter, everything, reason, sources, story
 
 BOOK = [chapter(n, f"Text of chapter {n}.", synopsis=f"Chapter {n} in a nutshell.") for n in range(1, 8)]
