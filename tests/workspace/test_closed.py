@@ -17,7 +17,7 @@ from fabula.workspace.schemas.chat import ChatRequest
 from fabula.workspace.verbs import LazyVerbs
 from fabula.workspace.workspace import Workspace
 
-NEED_NO_STORE = ("close", "open", "with_view", "add_mode", "list_samples")
+NEED_NO_STORE = ("close", "open", "with_view", "add_mode", "list_samples", "list_providers", "with_principal")
 REFUSED_FOR_MORE = {  # verbs that look at their arguments first, with the code of what is wrong there
     "ChapterVerbs.move": Code.REQUEST_INVALID,
     "ChatFileVerbs.import_files": Code.FILE_NOT_FOUND,
@@ -28,6 +28,9 @@ REFUSED_FOR_MORE = {  # verbs that look at their arguments first, with the code 
     "PresetVerbs.write": Code.PRESET_INVALID,
     "SettingVerbs.get": Code.SETTING_INVALID,
     "Workspace.copy_sample": Code.PROJECT_NOT_FOUND,
+    "PresetVerbs.preview": Code.PRESET_INVALID,
+    "SettingVerbs.remove_provider_key": Code.SETTING_INVALID,
+    "SettingVerbs.set_provider_key": Code.SETTING_INVALID,
 }
 SUBJECTS = [name for name, value in vars(ProjectHandle).items() if isinstance(value, LazyVerbs)]
 
