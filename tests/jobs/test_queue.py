@@ -90,6 +90,11 @@ def test_a_job_that_waits_is_put_off_as_if_it_were_asked_for_again_and_no_other_
     assert postpone()
     waiting = load_job(store)
     assert (waiting.state, 19 < seconds_between(waiting.queued_at, waiting.due_at) <= 21) == (JobState.QUEUED, True)
+    assert postpone()
+    assert load_job(store).due_at == waiting.due_at, "it was put off a moment ago"
+    set_row(store, tries=1)
+    assert postpone()
+    assert (load_job(store).due_at > waiting.due_at, load_job(store).tries) == (True, 0)
     set_row(store, latest="2026-01-01T00:01:00.000000Z")
     assert postpone()
     assert load_job(store).due_at == "2026-01-01T00:01:00.000000Z"

@@ -188,7 +188,7 @@ def test_every_recorded_message_is_an_event_to_subscribers(party: ProjectHandle)
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_recording_a_message_takes_seven_statements_and_a_reply_up_to_four_more(party: ProjectHandle) -> None:
+def test_recording_a_message_takes_six_statements_and_a_reply_up_to_five_more(party: ProjectHandle) -> None:
     assert party.store is not None
     ident = party.conversations.list_all()[0].record.id
     ann, bo = party.participants.ensure_player().id, "pawn:bo"
@@ -209,7 +209,9 @@ def test_recording_a_message_takes_seven_statements_and_a_reply_up_to_four_more(
     event.remove(party.store.engine, "before_cursor_execute", note)
     with party.store.read(project="party") as reading:
         assert [job.kind for job in list_jobs(reading)] == ["recap"]
-    assert (counts[0], counts[-1]) == ((7, 11), (7, 10)), "with the rules for recaps, or the job that waits"
+    assert counts[0] == (6, 11), "with the rules for recaps"
+    assert counts[-1][0] == 6
+    assert counts[-1][1] in (9, 10), "with the job that waits, which is put off once a second"
 
 
 def test_a_speakers_request_after_a_new_message_reads_what_changed_once(

@@ -31,7 +31,10 @@ _MAX_WORK = 100_000  # bytes
 _MAX_SECONDS_AHEAD = 366 * 86_400.0
 _KIND = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 _KEY = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
-_MERGE_COLUMNS = RowQuery(jobs, jobs.c.key == bindparam("key"), only=("state", "again", "holder", "latest"))
+_MERGE_COLUMNS = RowQuery(
+    jobs, jobs.c.key == bindparam("key"), only=("state", "again", "holder", "due", "latest", "tries")
+)
+MIN_POSTPONED = 1.0  # seconds; to move a job by less is not worth a write
 _RESET = {"state": JobState.QUEUED.value, "tries": 0, "why": "", "note": ""}
 
 
@@ -66,12 +69,18 @@ def enqueue(
 
 
 def postpone(tx: WriteTransaction, key: str, due_in: float) -> bool:
-    """Make a job that waits due in `due_in` seconds, as enqueuing it again would; return whether one waits."""
+    """Make a job that waits due in `due_in` seconds, as enqueuing it again would; return whether one waits.
+
+    One that was put off within the last second stays as it is.
+    """
     rows = tx.query(_MERGE_COLUMNS, key=key)
     if not rows or rows[0].state != JobState.QUEUED.value:
         return False
-    due = min(add_seconds(tx.current_time(), due_in), rows[0].latest)
-    return tx.change_row(jobs, {"key": key, "state": rows[0].state, "holder": rows[0].holder}, {"due": due, **_RESET})
+    row, now = rows[0], tx.current_time()
+    due = min(add_seconds(now, due_in), row.latest)
+    if not row.tries and min(add_seconds(now, due_in - MIN_POSTPONED), due) <= row.due <= due:
+        return True
+    return tx.change_row(jobs, {"key": key, "state": row.state, "holder": row.holder}, {"due": due, **_RESET})
 
 
 def is_valid_key(key: str) -> bool:

@@ -14,7 +14,7 @@ from sqlalchemy import Row, bindparam
 
 from fabula.conversation.documents import get_document_id
 from fabula.conversation.edits import MessageEvent
-from fabula.conversation.model import MessageKind
+from fabula.conversation.model import Message, MessageKind
 from fabula.conversation.tables import conversations, messages
 from fabula.jobs.queue import enqueue, is_valid_key, postpone
 from fabula.jobs.triggers.recap_settings import read_recap_rules
@@ -59,6 +59,9 @@ def _enqueue_jobs(tx: WriteTransaction, changed: Sequence[str]) -> None:
 
 def _find_counters(tx: WriteTransaction, conversation_id: str) -> Row[Any] | None:
     """Return the counters of a conversation if they may be over a limit and the newest message is a final reply."""
+    added = [one for one in tx.events if isinstance(one, MessageEvent) and one.conversation_id == conversation_id]
+    if added and not _is_reply(added[-1].message):
+        return None
     rows = tx.query(_COUNTERS, conversation=conversation_id)
     if not rows or rows[0].leaf_id is None or not any(_compare_limits(rows[0])):
         return None
@@ -89,6 +92,10 @@ def _is_final_reply(tx: WriteTransaction, message_id: str) -> bool:
     """Whether a message is a final reply; one that this transaction added is known without a query."""
     for event in reversed(tx.events):
         if isinstance(event, MessageEvent) and event.message.id == message_id:
-            return event.message.kind is MessageKind.REPLY and event.message.final
+            return _is_reply(event.message)
     rows = tx.query(_KIND, message=message_id)
     return bool(rows) and rows[0].kind == MessageKind.REPLY.value and bool(rows[0].final)
+
+
+def _is_reply(said: Message) -> bool:
+    return said.kind is MessageKind.REPLY and said.final
