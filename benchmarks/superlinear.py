@@ -20,6 +20,9 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.figures import arguments, report, show
 from benchmarks.hostile import CASES, get_reader
+from fabula.codex import Codex
+from fabula.codex.entry import Entry
+from fabula.codex.facts.find import FactNames, find_fact_sentences
 from fabula.constraints import Constraint
 from fabula.constraints.banned_words import find_banned_words
 from fabula.constraints.checks import check_text
@@ -83,6 +86,14 @@ def _read_rule(beginning: str, repeated: str, size: int) -> None:
 
 def _check(rule: str, text: str) -> None:
     check_text(text, [Constraint(id="c", text=rule)], "en")
+
+
+_CODEX = Codex("p", "en", [Entry(id="al", type="character", name="Al")])
+_FACT_NAMES = FactNames({"al": frozenset({"al"})})
+
+
+def _find_facts(text: str) -> None:
+    find_fact_sentences(text, _CODEX.name_matcher.find(text), _FACT_NAMES)
 
 
 def _index(text: str) -> None:
@@ -153,6 +164,12 @@ SCANNERS: dict[str, Callable[[int], object]] = {
     "search: emoji": lambda n: _index("🏮" * n),
     "search: full stops": lambda n: _index("他说。" * (n // 3)),
     "search: blanks": lambda n: _index("王" + " " * n + "王"),
+    "facts: a name a sentence": lambda n: _find_facts("Al. " * n),
+    "facts: prose": lambda n: _find_facts("Al had a scar on his chin. " * n),
+    "facts: open quotes": lambda n: _find_facts("“Al had a scar. " * n),
+    "facts: one sentence": lambda n: _find_facts("Al, who had a scar, " * n),
+    "facts: pronouns": lambda n: _find_facts("Al came. He had a scar. " * n),
+    "facts: names": lambda n: _find_facts("Al " * n),
     "sentences: full stops": lambda n: find_sentence_starts("." * n),
     "sentences: quotes": lambda n: find_sentence_starts('"a. ' * n),
     "summary: sentences": lambda n: extract_summary("Mara went home. " * n),

@@ -10,6 +10,7 @@ understood by itself, or that is about a crowd of people, is none. Nothing is re
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from itertools import pairwise
@@ -121,14 +122,16 @@ class FactNames(Struct, frozen=True):
 
 def find_fact_sentences(paragraph: str, matches: Sequence[NameMatch], names: FactNames) -> list[FactSentence]:
     """The facts of a paragraph, given the names found in it."""
-    mentions = [one for one in resolve_mentions(match for match in matches if match.is_certain) if one.is_certain]
+    resolved = resolve_mentions(match for match in matches if match.is_certain)
+    mentions = sorted((one for one in resolved if one.is_certain), key=lambda one: one.start)
     if not mentions:
         return []
+    starts = [one.start for one in mentions]
     found: list[FactSentence] = []
     pronouns: Mapping[str, str] = {}  # whom "He" or "She" means at the beginning of the next sentence
     short_names = _ShortNames(names)
     for start, end in _find_sentences(paragraph):
-        inside = [one for one in mentions if start <= one.start < end]
+        inside = mentions[bisect_left(starts, start) : bisect_left(starts, end)]
         sentence = _Sentence(paragraph, start, end, short_names.complete(paragraph, start, inside), names)
         if sentence.is_narration:
             found += sentence.find_facts(pronouns)
