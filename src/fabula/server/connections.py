@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
@@ -36,9 +36,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._sender_timer: asyncio.TimerHandle | None = None
         self._reader_timer: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to wait for the first request."""
-        super().connection_made(transport)
+        super().connection_made(cast("asyncio.Transport", transport))
         self._watch_sender(HEADER_SECONDS, self._end_slow_headers)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -356,3 +356,17 @@ def test_the_conversation_of_a_chapter_is_never_summarised(house: Store) -> None
             service.add_message(tx, "document:ch-1", Message(id="", role="user", content="Go on."))
             service.add_message(tx, "document:ch-1", Message(id="", role="assistant", content="It rained."))
     assert not cards(house)
+
+
+def test_a_chat_that_comes_with_its_branches_is_followed_though_its_last_line_is_of_another_branch(
+    house: Store,
+) -> None:
+    tree: list[Message] = []
+    for number in range(12):
+        parent = tree[-1].id if tree else None
+        tree.append(Message(id=f"ask-{number}", role="user", content="Ask?", parent_id=parent))
+        tree.append(Message(id=f"answer-{number}", role="assistant", content="So.", parent_id=f"ask-{number}"))
+    other = Message(id="other", role="user", content="Or?", parent_id="answer-3")
+    with house.write(project=P) as tx:
+        service.save_tree(tx, "brought", [*tree, other], "answer-11")
+    assert f"{RECAP_JOB}:brought" in cards(house)

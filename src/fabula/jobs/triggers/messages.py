@@ -59,8 +59,9 @@ def _enqueue_jobs(tx: WriteTransaction, changed: Sequence[str]) -> None:
 
 def _find_counters(tx: WriteTransaction, conversation_id: str) -> Row[Any] | None:
     """Return the counters of a conversation if they may be over a limit and the newest message is a final reply."""
-    added = [one for one in tx.events if isinstance(one, MessageEvent) and one.conversation_id == conversation_id]
-    if added and not _is_reply(added[-1].message):
+    events = (one for one in tx.events if isinstance(one, MessageEvent))
+    added = [one.message for one in events if one.conversation_id == conversation_id]
+    if added and not any(map(_is_reply, added)):  # what a player says costs no query
         return None
     rows = tx.query(_COUNTERS, conversation=conversation_id)
     if not rows or rows[0].leaf_id is None or not any(_compare_limits(rows[0])):
