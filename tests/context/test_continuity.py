@@ -385,3 +385,10 @@ def test_what_followed_from_a_whisper_is_known_to_those_who_heard_it() -> None:
     assert engine().assemble(request, VIEW).continuity.known_to is None
     whispered = replace(request, input_known_to=("bo", "ann"))
     assert engine().assemble(whispered, VIEW).continuity.known_to == ("ann", "bo")
+
+
+def test_what_selected_text_behind_the_cursor_brings_in_is_not_held_over_to_before_it() -> None:
+    request = ask(document_id="ch-10", skill_id="rewrite", cursor=0, selection=(20, 60))
+    included_at = engine().assemble(request, VIEW).continuity.included_at
+    assert included_at
+    assert set(included_at.values()) == {60}

@@ -452,7 +452,7 @@ class Assembly(Struct, kw_only=True):
             resend_tokens=shown,
             unused_requests=count_unused_requests(order, self.before),
             included_at=find_first_offsets(
-                order, self.before, _offset_of(source_request.vantage), same_place=self.same_place
+                order, self.before, self._find_last_offset(source_request.vantage), same_place=self.same_place
             ),
             rules_left_out=selection.rules_left_out,
             source_state=state,
@@ -466,6 +466,10 @@ class Assembly(Struct, kw_only=True):
                 ],
             ),
         )
+
+    def _find_last_offset(self, vantage: Vantage) -> int:
+        """The offset up to which the request shows its document: the selected text may stand behind the cursor."""
+        return max(_offset_of(vantage), *(self.request.selection or (0,)))
 
     def _find_knowers(self, *groups: Iterable[MeasuredFragment]) -> tuple[str, ...] | None:
         """Return who knows the input and all fragments in the common part of the prompt; None: everybody."""
