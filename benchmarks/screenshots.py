@@ -1,4 +1,4 @@
-"""Pictures of every view of the page into `docs/screenshots`: light and dark, wide and narrow, some in Chinese.
+"""Pictures of every view of the page into `docs/screenshots`: light and dark, wide and narrow, English and Chinese.
 
 Pictures are WebP, which the browser itself makes. A picture over 150 kB is refused.
 """
@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -25,7 +26,6 @@ TARGET = ROOT / "docs" / "screenshots"
 VIEWS = ROOT / "web" / "src" / "views" / "index.ts"
 SIZES = {"wide": (1440, 900), "narrow": (360, 740)}
 THEMES = ("light", "dark")
-IN_CHINESE = ("start", "write", "codex", "talk")  # those that show the most text
 MAX_BYTES = 150_000
 _QUALITIES = (0.8, 0.65, 0.5)
 _ENCODE = """async ([png, quality]) => {
@@ -64,11 +64,35 @@ def show_inspector(page: Page) -> None:
     page.wait_for_selector(".inspector article")
 
 
+_LORE: dict[str, tuple[dict[str, Any], ...]] = {
+    "en": (
+        {"key": ["lamp", "lantern"], "comment": "The lamp", "content": "It burns whale oil."},
+        {"key": ["kelp"], "comment": "Kelp", "content": "It is burnt for soda on the north shore."},
+        {"constant": True, "comment": "The sea", "content": "It is cold, and nobody swims."},
+    ),
+    "zh": (
+        {"key": ["灯", "灯塔"], "comment": "灯", "content": "灯里烧的是鲸油。"},
+        {"key": ["海带"], "comment": "海带", "content": "北岸的人烧海带取碱。"},
+        {"constant": True, "comment": "海", "content": "海水很冷，没有人下去游泳。"},
+    ),
+}
+
+
+def show_lore(page: Page) -> None:
+    """Show which entries of a lorebook a text brings in."""
+    text = page.locator("aside.right textarea")
+    if text.is_visible():
+        text.fill("灯灭了。" if page.locator("html[lang=zh-CN]").count() else "The lamp went out.")
+        page.locator("aside.right form button").last.click()
+
+
 SHOTS = {  # by view; a view that is not here is shown as it opens
     "write": ViewShot("write/6", show_desk),
     "inspector": ViewShot("write/6", show_inspector),
     "codex": ViewShot("codex/{entry}"),
     "talk": ViewShot("talk/{talk}"),
+    "lorebooks": ViewShot("lorebooks/{lore}/0", show_lore),
+    "memory": ViewShot("memory/proposed"),
     "history": ViewShot("history?with={people}"),
 }
 
@@ -91,6 +115,13 @@ def prepare(workspace: Workspace, sample: str) -> tuple[ProjectHandle, dict[str,
     player = next(one.name for one in state.present if one.id.startswith("player:"))
     story.conversations.record(talk, said[0], speaker=player)
     story.conversations.record(talk, said[1], speaker=person.name)
+    lore = story.lorebooks.create("港口" if is_chinese else "Harbour").id
+    for entry in _LORE["zh" if is_chinese else "en"]:
+        story.lorebooks.add_entry(lore, entry)
+    for number in range(6):
+        text = f"第{number}天她又去了！没有人来！" if is_chinese else f"She ran home on day {number}! Nobody came!"
+        story.memory.record_outcome(text, rewritten_text=text.replace("！", "。").replace("!", "."))
+    story.memory.learn()
     note = "模型没有回答。" if is_chinese else "The model did not answer."
     with workspace.store.write(project=story.id) as tx:
         done = {"state": "done", "started": "2026-11-01T10:00:00Z", "ended": "2026-11-01T10:00:02Z"}
@@ -98,7 +129,7 @@ def prepare(workspace: Workspace, sample: str) -> tuple[ProjectHandle, dict[str,
             tx.update_rows(jobs, done, jobs.c.key == f"synopsis:ch-0{number}")
         failed = {"state": "failed", "why": "LLM_TIMEOUT", "note": note, "tries": 3}
         tx.update_rows(jobs, failed, jobs.c.key == "synopsis:ch-05")
-    return story, {"entry": person.id, "talk": talk, "people": f"{player},{person.name},{other.name}"}
+    return story, {"lore": lore, "entry": person.id, "talk": talk, "people": f"{player},{person.name},{other.name}"}
 
 
 def take(browser: Browser, url: str, token: str, stories: dict[str, tuple[str, dict[str, str]]]) -> None:
@@ -114,8 +145,6 @@ def take(browser: Browser, url: str, token: str, stories: dict[str, tuple[str, d
                     extra_http_headers={"Authorization": f"Bearer {token}"},
                 )
                 for view in ("start", *find_views(), "inspector"):
-                    if language == "zh" and view not in IN_CHINESE:
-                        continue
                     shot = SHOTS.get(view, ViewShot(view))
                     page = context.new_page()
                     page.goto(f"{url}/#/" + ("" if view == "start" else f"{story}/{shot.place.format(**names)}"))
