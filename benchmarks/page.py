@@ -1,7 +1,12 @@
 """The page in a real browser: its size, its start, a keystroke in a long chapter, the context, and long lists.
 
-The last line is one JSON object. A keystroke is the work from the key to the end of its frame, without the wait for
-the frame; a long task is one over 50 ms while lists of 2,000 chapters and 10,000 entries and the timeline are scrolled.
+The last line is one JSON object. A keystroke counts from the key until what it causes is done: the handlers of its
+events, and the whole frame after them with its scripts, styles, layout, painting and hand-over to the compositor. The
+pause in between, while nothing is done because the next frame is not due yet, is not counted; where there is none, all
+from the key to the end of the frame is. A long task is one over 50 ms while lists of 2,000 chapters and 10,000 entries
+and the timeline are scrolled. These are times on the clock, which grow where other programs take the processor away,
+so both are also given as time of the processor: `keystroke_cpu_p95_ms` is everything that the page did from one key to
+the next. The script is what the browser loads until somebody can write; other views load theirs when they are opened.
 """
 
 from __future__ import annotations
@@ -15,9 +20,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
@@ -26,7 +33,7 @@ from fabula.manuscript import documents
 from fabula.server.page import PAGE_FOLDER
 from fabula.workspace.workspace import Workspace
 
-CHAPTERS, ENTRIES, CHARACTERS, MENTIONS, KEYS = 2_000, 10_000, 100_000, 2_000, 150
+CHAPTERS, ENTRIES, CHARACTERS, MENTIONS, KEYS, LONG = 2_000, 10_000, 100_000, 2_000, 150, 50
 _TIMES = """() => {
   window.keyTimes = [];
   const later = run => {
@@ -34,15 +41,12 @@ _TIMES = """() => {
   };
   addEventListener('keydown', () => {
     const pressed = performance.now();
-    later(() => { const handled = performance.now() - pressed;
-      requestAnimationFrame(() => { const frame = performance.now();
-        later(() => window.keyTimes.push(handled + performance.now() - frame)); }); });
+    let handled = 0;
+    later(() => handled = performance.now());
+    requestAnimationFrame(() => { const frame = performance.now();
+      later(() => { const drawn = performance.now();
+        window.keyTimes.push(handled && handled <= frame ? handled - pressed + drawn - frame : drawn - pressed); }); });
   }, true);
-}"""
-_LONG = """() => {
-  window.longTasks = [];
-  const note = list => window.longTasks.push(...list.getEntries().map(one => one.duration));
-  new PerformanceObserver(note).observe({ type: 'longtask' });
 }"""
 _SCROLL = """async (selector) => {
   const box = document.querySelector(selector);
@@ -118,11 +122,12 @@ def measure(browser: Browser, url: str, token: str, sample: str, book: str) -> d
         page.goto(f"{url}/{address}")
         return page
 
-    starts = []
+    starts, scripts = [], []
     for _ in range(5):
         page = open_page(f"#/{sample}/write/ch-06")
         page.wait_for_selector(".cm-line:nth-child(3)")
         starts.append(page.evaluate("performance.now()") / 1000)
+        scripts.append(measure_scripts(page))
         page.context.close()
     page = open_page(f"#/{sample}/write/ch-06")
     page.wait_for_selector(".cm-name")
@@ -147,33 +152,32 @@ def measure(browser: Browser, url: str, token: str, sample: str, book: str) -> d
     page.evaluate(_TIMES)
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
-    before = read_work(session)
+    work = [read_work(session)]
     for number in range(KEYS):
         page.keyboard.press("e" if number % 6 else "Space")
         page.wait_for_timeout(30)
-    print(f"a keystroke takes {(read_work(session) - before) / KEYS:.1f} ms of the processor, whatever else runs")
-    keys = sorted(page.evaluate("window.keyTimes"))
+        work.append(read_work(session))
+    keys = page.evaluate("window.keyTimes")
     page.wait_for_timeout(2000)
-    page.evaluate(_LONG)
-    page.evaluate(_SCROLL, "aside.left .box")
-    if page.evaluate("Boolean([...document.querySelectorAll('nav a')].find(one => one.hash.endsWith('/codex')))"):
-        page.goto(f"{url}/#/{book}/codex")
-        page.wait_for_selector("aside.left .box [role=option]", timeout=120_000)
+    tasks = record_scroll(page, session, "aside.left .box", "the tree")
+    for view, row, box in (
+        ("codex", "aside.left .box [role=option]", "aside.left .box"),
+        ("timeline", "main [role=treeitem]", "main .box"),
+    ):
+        page.goto(f"{url}/#/{book}/{view}")
+        page.wait_for_selector(row, timeout=120_000)
         page.wait_for_timeout(2000)
-        page.evaluate(_SCROLL, "aside.left .box")
-    page.goto(f"{url}/#/{book}/timeline")
-    page.wait_for_selector("main [role=treeitem]", timeout=120_000)
-    page.wait_for_timeout(2000)
-    page.evaluate(_SCROLL, "main .box")
-    long_tasks = len(page.evaluate("window.longTasks"))
+        tasks += record_scroll(page, session, box, f"the {view}")
     page.context.close()
     return {
-        "script_gzip_kb": round(measure_scripts(), 1),
+        "script_gzip_kb": round(statistics.median(scripts), 1),
         "interactive_s": round(statistics.median(starts), 2),
-        "keystroke_p95_ms": round(keys[int(len(keys) * 0.95) - 1], 1),
+        "keystroke_p95_ms": round(find_p95(keys), 1),
+        "keystroke_cpu_p95_ms": round(find_p95([after - before for before, after in pairwise(work)]), 1),
         "context_open_ms": round(statistics.median(opens), 1),
         "bar_follow_ms": round(statistics.median(follows), 1),
-        "long_tasks": long_tasks,
+        "long_tasks": sum(clock > LONG for clock, _ in tasks),
+        "long_tasks_cpu": sum(cpu > LONG for _, cpu in tasks),
     }
 
 
@@ -183,9 +187,36 @@ def read_work(session: CDPSession) -> float:
     return 1000 * float(next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
 
 
-def measure_scripts() -> float:
-    """The scripts of the first load of the desk, gzipped, in kB."""
-    return sum(len(gzip.compress(one.read_bytes(), 6)) for one in (PAGE_FOLDER / "assets").glob("*.js")) / 1000
+def record_scroll(page: Page, session: CDPSession, selector: str, name: str) -> list[tuple[float, float]]:
+    """Scroll a box from end to end; return its tasks as milliseconds by the clock and of the processor."""
+    found: list[dict[str, Any]] = []
+    ended: list[object] = []
+    session.on("Tracing.dataCollected", lambda event: found.extend(event["value"]))
+    session.on("Tracing.tracingComplete", lambda event: ended.append(event))
+    config = {"includedCategories": ["disabled-by-default-devtools.timeline"], "excludedCategories": ["*"]}
+    session.send("Tracing.start", {"traceConfig": config, "transferMode": "ReportEvents"})
+    page.evaluate(_SCROLL, selector)
+    session.send("Tracing.end")
+    while not ended:
+        page.wait_for_timeout(20)
+    threads = {(one["pid"], one["tid"]) for one in found if one.get("args", {}).get("name") == "CrRendererMain"}
+    own = [one for one in found if (one["pid"], one["tid"]) in threads and one["name"] == "RunTask" and "dur" in one]
+    tasks = [(one["dur"] / 1000, one.get("tdur", 0) / 1000) for one in own]
+    clock, cpu = max(tasks)
+    print(f"scrolling {name}: {len(tasks)} tasks, the longest {clock:.0f} ms, {cpu:.0f} ms of the processor")
+    return tasks
+
+
+def find_p95(times: Sequence[float]) -> float:
+    """Return the time that 95 of 100 do not exceed."""
+    return sorted(times)[int(len(times) * 0.95) - 1]
+
+
+def measure_scripts(page: Page) -> float:
+    """The scripts that a page has loaded, gzipped, in kB."""
+    names = page.evaluate("performance.getEntriesByType('resource').map(one => new URL(one.name).pathname)")
+    files = {PAGE_FOLDER / name.removeprefix("/") for name in names if name.endswith(".js")}
+    return sum(len(gzip.compress(one.read_bytes(), 6)) for one in files) / 1000
 
 
 def main() -> None:

@@ -27,6 +27,7 @@ def test_an_entry_is_made_changed_deleted_and_taken_back(open_page: OpenPage, st
     made = story.codex.find("Odile")
     assert (made.aliases, made.details, made.notes) == (("Odile", "奥黛尔"), {"eyes": "grey"}, "She lies.")
     page.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete the entry").click()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("heading", name="Odile <b>Marsh</b>")).to_be_visible()
     assert story.codex.find("Odile").notes == "She lies."
@@ -43,6 +44,17 @@ def test_what_somebody_else_changed_is_not_overwritten_unseen(open_page: OpenPag
     page.get_by_role("button", name="Save mine").click()
     expect(page.get_by_role("heading", name="Mara Venn")).to_be_visible()
     assert story.codex.find("mara").description == "Mine."
+
+
+def test_a_change_can_be_a_secret_of_some_from_the_beginning(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_page(f"#/{story.id}/codex/mara")
+    page.get_by_role("button", name="Add a change").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("What becomes true").fill("Mara is the Inspector's daughter.")
+    dialog.get_by_label("Who knows of it").fill("Mara Venn")
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Mara is the Inspector's daughter.", exact=True)).to_be_visible()
+    assert story.codex.find("mara").progressions[-1].known_to == frozenset({"mara"})
 
 
 def test_a_proposal_is_accepted_with_its_evidence(open_page: OpenPage, story: ProjectHandle) -> None:

@@ -60,6 +60,26 @@ def test_a_chapter_that_is_changed_elsewhere_while_it_is_edited_says_so_and_offe
     expect(other.locator(".cm-content")).to_contain_text("For good.")
 
 
+def test_a_sentence_of_two_windows_of_one_browser_outlives_a_reload(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story)
+    beside = page.context.new_page()
+    beside.goto(page.url)
+    show_end(beside)
+    keep_unsaved(beside)
+    type_at_end(beside, " She left.")
+    type_at_end(page, " She stayed.")
+    wait_saved(page)
+    type_at_end(page, " The door closed.")  # its drafts come and go beside those of the other window
+    wait_saved(page)
+    beside.reload()
+    expect(beside.get_by_role("alert")).to_contain_text("changed elsewhere while you write here")
+    type_at_end(beside, " For good.")
+    beside.get_by_role("button", name="Look at both").click()
+    dialog = beside.get_by_role("dialog", name="This chapter was changed elsewhere")
+    expect(dialog).to_contain_text("She left. For good.")
+    expect(dialog).to_contain_text("She stayed. The door closed.")
+
+
 def test_changes_of_other_places_are_put_together_while_one_writes(open_page: OpenPage, story: ProjectHandle) -> None:
     before = story.chapters.read("ch-06").text
     page = open_chapter(open_page, story)

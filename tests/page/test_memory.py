@@ -49,7 +49,7 @@ def test_a_proposal_is_rejected_and_stays_away(open_page: OpenPage, story: Proje
     story.memory.learn()
     page = open_page(f"#/{story.id}/memory/proposed")
     page.get_by_role("listitem").filter(has_text=HABIT).get_by_role("button", name="Reject").click()
-    expect(page.get_by_text("Nothing is proposed.")).to_be_visible()
+    expect(page.get_by_text("Nothing is proposed")).to_be_visible()
     page.get_by_role("tab", name="Rejected").click()
     expect(page.get_by_role("listitem").filter(has_text=HABIT)).to_be_visible()
 

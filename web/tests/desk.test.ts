@@ -1,9 +1,13 @@
 import { expect, test, vi } from "vitest";
 import { findLead } from "../src/views/desk/actions";
 import { ChapterSession, countWords } from "../src/views/desk/chapter.svelte";
+import * as drafts from "../src/views/desk/drafts";
+import type { Draft } from "../src/views/desk/drafts";
 import { saving } from "../src/lib/saving.svelte";
-import { readFindings } from "../src/views/desk/assistant.svelte";
+import { findUndecided } from "../src/views/desk/assistant.svelte";
+import { groupFindings, markSentences, readFindings } from "../src/views/desk/findings";
 import { findChange, findClash, keepBoth, merge } from "../src/views/desk/merge";
+import { shortenTitle } from "../src/views/desk/titles";
 import { splitSentences } from "../src/views/desk/sentences";
 
 test("the change between two texts makes the one of the other, also inside of emoji", () => {
@@ -51,8 +55,8 @@ test("words are counted as the server counts them", () => {
 });
 
 test("findings of the judge are read with their words and reasons", () => {
-  const [one] = readFindings({ findings: [{ words: "a dash", reason: "No dashes.", hint: false }] });
-  expect(one).toEqual({ quote: "a dash", reason: "No dashes.", isHint: false });
+  const [one] = readFindings({ findings: [{ breaks: "r", words: "a dash", reason: "No dashes.", hint: false, start: 3, end: 9 }] });
+  expect(one).toEqual({ rule: "r", quote: "a dash", reason: "No dashes.", isHint: false, start: 3, end: 9 });
   expect(readFindings({})).toEqual([]);
 });
 
@@ -89,4 +93,58 @@ test("what was typed and taken back is no change and leaves no draft", async () 
   await session.save();
   expect(session.isChanged).toBe(false);
   expect(saving.state).toBe("saved");
+});
+
+test("a chapter that was changed in two places opens with what was typed here, and keystrokes never replace it", async () => {
+  const written: Draft[] = [];
+  vi.spyOn(drafts, "takeDraft").mockResolvedValue({ key: "b/1/w", text: "Mine. It rained.", base: "It rained.", revision: 3, at: 1 });
+  vi.spyOn(drafts, "writeDraft").mockImplementation((draft) => Promise.resolve(void written.push(draft)));
+  vi.stubGlobal("fetch", vi.fn(() => Promise.resolve(new Response(JSON.stringify({ id: "1", text: "Theirs. It rained.", revision: 4 }), { headers: { "Content-Type": "application/json" } }))));
+  let text = "";
+  const session = new ChapterSession((shown) => (text = shown), () => text);
+  text = await session.load("1");
+  expect(text).toBe("Mine. It rained.");
+  text += " More.";
+  session.change();
+  expect(session.conflict).toMatchObject({ mine: "Mine. It rained. More.", theirs: "Theirs. It rained." });
+  await session.keep();
+  expect(written.at(-1)).toMatchObject({ text: "Mine. It rained. More.", base: "It rained.", revision: 3 });
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+});
+
+test("answers that nobody decided are found again, unless a later one of the chapter was decided", () => {
+  const place = { answer: "insert", cursor: 4, selection: null, text: "hash" };
+  const make = (id: string, outcome: string, given: object = {}) => ({ id, outcome, documentId: "c", skillId: "continue", answer: "Rain.", at: new Date().toISOString(), saw: { place }, ...given }) as never;
+  const idsOf = (runs: never[], run = "") => findUndecided(runs, "c", run).runs.map((one) => one.id);
+  expect(idsOf([make("b", "open"), make("a", "open"), make("old", "accepted")])).toEqual(["a", "b"]); // two variants, in their order
+  expect(idsOf([make("x", "open", { documentId: "d" }), make("a", "stopped")])).toEqual(["a"]);
+  expect(idsOf([make("b", "rejected"), make("a", "open")])).toEqual([]);
+  expect(idsOf([make("b", "rejected"), make("a", "open")], "a")).toEqual(["a"]);
+  expect(idsOf([make("b", "open", { saw: { place: { ...place, answer: "show" } } }), make("a", "open")])).toEqual(["a"]);
+  expect(idsOf([make("b", "open"), make("a", "open", { saw: { place: { ...place, cursor: 9 } } })])).toEqual(["b"]);
+  expect(findUndecided([make("b", "begun", { answer: "", saw: {} })], "c").isWriting).toBe(true);
+  expect(findUndecided([make("b", "begun", { answer: "", saw: {}, at: "2020-01-01T00:00:00" })], "c").isWriting).toBe(false);
+});
+
+test("words that break a rule are marked where they stand, never inside of another word", () => {
+  const find = (quote: string, start: number | null, rule = "r") => ({ rule, quote, reason: `No ${quote}.`, isHint: false, start, end: start === null ? null : start + quote.length });
+  const marked = (sentences: string[], findings: ReturnType<typeof find>[]) => markSentences(sentences, findings).map((parts) => parts.map((one) => (one.reason ? `[${one.text}]` : one.text)).join(""));
+  const sentences = ["He kept pushing us. ", "Your house is our house."];
+  expect(marked(sentences, [find("us", 16), find("our", null)])).toEqual(["He kept pushing [us]. ", "Your house is [our] house."]);
+  expect(marked(sentences, [find("us", 12), find("us", 12, "other")])).toEqual(["He kept pushing [us]. ", "Your house is our house."]); // a text that was changed
+  expect(marked(["👩 and us."], [find("us", 6)])).toEqual(["👩 and [us]."]);
+  expect(marked(["One. ", "Two."], [find("One. Two", 0)])).toEqual(["[One. ]", "[Two]."]);
+  expect(marked(["我们走吧。"], [find("我们", 0)])).toEqual(["[我们]走吧。"]);
+  expect(marked(["pushing"], [find("us", null)])).toEqual(["pushing"]);
+});
+
+test("a rule that is broken many times is said once", () => {
+  const findings = ["us", "we", "us"].map((quote) => ({ rule: "person", quote, reason: `“${quote}” speaks of the narrator.`, isHint: false, start: null, end: null }));
+  expect(groupFindings(findings)).toEqual([{ reason: "“us” speaks of the narrator.", count: 3 }]);
+});
+
+test("a title does not repeat the number that stands before it", () => {
+  const titles = { "CHAPTER CXV The Pequod": "The Pequod", "Chapter 12: Rain": "Rain", "Chapter 1": "Chapter 1", "Chapters of accidents": "Chapters of accidents", "第十二章 雨": "雨", "第三章": "第三章", "Chapter Mix": "Chapter Mix" };
+  expect(Object.keys(titles).map(shortenTitle)).toEqual(Object.values(titles));
 });

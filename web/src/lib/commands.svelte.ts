@@ -11,6 +11,8 @@ export interface Command {
   id: string;
   label: Text | (() => string);
   run: () => unknown;
+  /** Other words that people look for it by. */
+  words?: Text;
   key?: string;
   /** Whether it makes sense now; always by default. */
   when?: () => boolean;
@@ -42,7 +44,7 @@ class Commands {
   press(event: KeyboardEvent): boolean {
     if (isComposing(event)) return false;
     const key = nameKey(event);
-    const found = this.all.findLast((one) => one.key === key);
+    const found = this.groups.flat().findLast((one) => one.key === key && (one.when?.() ?? true));
     if (!found) return false;
     event.preventDefault();
     void found.run();

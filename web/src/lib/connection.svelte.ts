@@ -1,5 +1,6 @@
 /** Whether the server answers. While it does not, the page asks for it now and then. */
 import { t } from "./i18n/index.svelte";
+import { saving } from "./saving.svelte";
 import { texts } from "./texts";
 
 const PROBE_PAUSE = 2000; // milliseconds
@@ -12,8 +13,9 @@ class Connection {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly waiting = new Set<() => void>();
 
+  /** What a server that is gone means here: only a chapter that is open is kept in the browser. */
   get sentence(): string {
-    return t(texts.offline);
+    return t(saving.state ? texts.offline : texts.offlineElsewhere);
   }
 
   /** Call something whenever the server is back; returns what ends this. */

@@ -2,7 +2,7 @@
  * What the model would see now: the prompt that the server would assemble, asked for whenever the place or the text
  * changes. The bar, the cards beside the text and the inspector all show this one answer.
  */
-import { post, Problem, type Schemas } from "./api";
+import { get, post, Problem, type Schemas } from "./api";
 import { story } from "./story.svelte";
 import type { LayerName } from "./layers";
 
@@ -32,10 +32,14 @@ class ContextState {
   problem = $state("");
   isLoading = $state(false);
   isOpen = $state(false);
+  /** Sources that are not told of here, though the next request would have them: a suggestion that nobody decided yet. */
+  private aside: readonly string[] = [];
   private readUnsaved: (() => string) | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private abort: AbortController | undefined;
   private mayInspect = true;
+  /** Whose model is counted for; null until it was asked for. */
+  private provider: string | null = null;
 
   get tokens(): Record<LayerName, number> {
     const layers = this.prompt?.layers as Record<string, { tokens: number }> | undefined;
@@ -63,6 +67,23 @@ class ContextState {
     this.refresh(0);
   }
 
+  /** Look at the context without some sources. */
+  setAside(sources: readonly string[]): void {
+    if (sources.join(" ") === this.aside.join(" ")) return;
+    this.aside = sources;
+    this.refresh();
+  }
+
+  /** Count for the model that would answer: the one in use, or that of a provider. */
+  async useModel(provider = ""): Promise<void> {
+    const project = story.id;
+    if (provider === this.provider) return;
+    this.provider = provider;
+    const { kind, model, window, encoding } = await get("/projects/{project}/model", { path: { project }, query: provider ? { provider } : {} });
+    if (provider !== this.provider || project !== story.id) return; // another one was chosen meanwhile
+    this.choose(kind === "none" ? { model: undefined, window: undefined, encoding: undefined } : { model, window: window ?? undefined, encoding: encoding ?? undefined });
+  }
+
   /** Pin something into the prompt, leave it out, or let the engine decide again. */
   set(source: string, how: "include" | "exclude" | "auto"): void {
     const without = (list: string[]) => list.filter((one) => one !== source);
@@ -80,8 +101,10 @@ class ContextState {
   clear(): void {
     clearTimeout(this.timer);
     this.abort?.abort();
+    this.provider = null;
     this.place = this.prompt = this.sent = null;
     this.readUnsaved = undefined;
+    this.aside = [];
     this.choices = { include: [], exclude: [] };
     this.isOpen = false;
     this.problem = "";
@@ -92,7 +115,9 @@ class ContextState {
     this.abort?.abort();
     const abort = (this.abort = new AbortController());
     this.isLoading = true;
-    const given = { path: { project: story.id }, body: this.request, signal: abort.signal };
+    const { aside, request } = this;
+    const body = { ...request, exclude: [...(request.exclude ?? []), ...aside] };
+    const given = { path: { project: story.id }, body, signal: abort.signal };
     try {
       let prompt: Prompt;
       try {
@@ -102,10 +127,11 @@ class ContextState {
         this.mayInspect = false; // whoever may not look inside still sees the sums
         prompt = await post("/projects/{project}/assemble", given);
       }
-      this.prompt = prompt;
+      this.prompt = aside.length && prompt.fragments ? { ...prompt, fragments: prompt.fragments.filter((one) => !aside.includes(one.source)) } : prompt;
       this.problem = "";
     } catch (error) {
-      if (!abort.signal.aborted) this.problem = error instanceof Problem ? error.message : String(error);
+      const isForbidden = error instanceof Problem && error.status === 403; // whoever reads along sees no prompt
+      if (!abort.signal.aborted && !isForbidden) this.problem = error instanceof Problem ? error.message : String(error);
     } finally {
       if (this.abort === abort) this.isLoading = false;
     }

@@ -100,6 +100,12 @@ class Live {
     this.timer = setTimeout(() => this.tell(), PAUSE);
   }
 
+  /** Let everybody load again: the server was gone, and what was asked of it meanwhile never came. */
+  refresh(): void {
+    this.isAllPending = true;
+    this.tell();
+  }
+
   private tell(): void {
     const { pending, isAllPending } = this;
     this.pending = new Map();

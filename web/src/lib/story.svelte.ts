@@ -17,7 +17,8 @@ class Story {
   readonly id = $derived(this.info?.id ?? "");
   /** The `lang` of the story's own text. */
   readonly lang = $derived(langOf(this.info?.language));
-
+  /** What has text of its own, unlike parts and folders. */
+  readonly written = $derived(this.chapters.filter((one) => one.number !== null || one.kind === "chapter" || one.kind === "scene"));
 
   async open(name: string): Promise<void> {
     const turn = ++this.opening;
@@ -47,8 +48,8 @@ class Story {
 
   async loadEntries(): Promise<void> {
     const id = this.id;
-    const entries = await getAll("/projects/{project}/codex", { path: { project: id } }).catch(() => []);
-    if (id === this.id) this.entries = entries;
+    const entries = await getAll("/projects/{project}/codex", { path: { project: id } }).catch(() => null);
+    if (entries && id === this.id) this.entries = entries;
     this.version++;
   }
 
@@ -90,6 +91,17 @@ class Story {
   /** Put in a chapter that the server has just answered with. */
   replaceChapter(chapter: Chapter): void {
     this.chapters = this.chapters.map((one) => (one.id === chapter.id ? { ...one, ...chapter } : one));
+  }
+
+  /** The chapter that was opened last in this browser, or the last one of the book. */
+  findLastOpened(): string {
+    let kept: string | null = null;
+    try {
+      kept = localStorage.getItem(`fabula.chapter.${this.id}`);
+    } catch {
+      // a browser may keep nothing
+    }
+    return (this.chapters.find((one) => one.id === kept) ?? this.written.at(-1))?.id ?? "";
   }
 
   nameOf(entryId: string): string {

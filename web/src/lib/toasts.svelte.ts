@@ -1,6 +1,6 @@
 /** Short notices at the foot of the page: what happened, and a way to take it back. */
 import { untrack } from "svelte";
-import { Problem } from "./api";
+import { Offline, Problem } from "./api";
 import { t } from "./i18n/index.svelte";
 import { texts } from "./texts";
 
@@ -8,20 +8,25 @@ export interface Toast {
   id: number;
   text: string;
   kind: "plain" | "bad";
+  /** When it was shown. */
+  at: number;
+  /** Whether it says that the server is gone, which ends by itself. */
+  isOffline?: boolean;
   action?: { label: string; run: () => void | Promise<void> };
 }
 
-const SHOWN_FOR = 6000; // milliseconds; bad news stay until they are closed
+const SHOWN_FOR = { plain: 6000, bad: 30_000 }; // milliseconds
+const FRESH = 1500; // milliseconds in which bad news go along into another view
 
 class Toasts {
   list = $state<Toast[]>([]);
   private last = 0;
 
   show(text: string, options: Partial<Omit<Toast, "id" | "text">> = {}): void {
-    const toast: Toast = { id: ++this.last, text, kind: "plain", ...options };
+    const toast: Toast = { id: ++this.last, at: Date.now(), text, kind: "plain", ...options };
     const others = untrack(() => this.list.filter((one) => one.text !== text)); // an effect may say something too
     this.list = [...others, toast].slice(-4);
-    if (toast.kind === "plain") setTimeout(() => this.close(toast.id), SHOWN_FOR);
+    setTimeout(() => this.close(toast.id), SHOWN_FOR[toast.kind]);
   }
 
   /** Say that something was done, with a button that takes it back. */
@@ -34,7 +39,17 @@ class Toasts {
     if (error instanceof DOMException && error.name === "AbortError") return;
     if (error instanceof Problem && error.status === 401) return; // the shell asks to sign in
     const text = error instanceof Problem ? error.message : t(texts.failed, { what: String(error) });
-    this.show(text, { kind: "bad" });
+    this.show(text, { kind: "bad", isOffline: error instanceof Offline });
+  }
+
+  /** The server is back: take away what said that it was gone. */
+  reconnect(): void {
+    this.list = this.list.filter((one) => !one.isOffline);
+  }
+
+  /** Another view is shown: bad news of the one before are over, unless they can be acted upon. */
+  leave(): void {
+    this.list = this.list.filter((one) => one.kind === "plain" || one.action || Date.now() - one.at < FRESH);
   }
 
   close(id: number): void {

@@ -9,6 +9,8 @@ export interface View {
   /** Its part of the address: `#/PROJECT/NAME`. */
   name: string;
   label: Text;
+  /** Other words by which the palette finds it. */
+  words?: Text;
   load: () => Promise<{ default: Component }>;
   /** Whether it stands behind “More” in the header. */
   isMinor?: boolean;
@@ -16,16 +18,16 @@ export interface View {
 
 export const views: View[] = [
   { name: "write", label: { en: "Write", zh: "写作" }, load: () => import("./desk/Desk.svelte") },
-  { name: "codex", label: { en: "Codex", zh: "设定集" }, load: () => import("./codex/Codex.svelte") },
-  { name: "timeline", label: { en: "Timeline", zh: "时间线" }, load: () => import("./timeline/Timeline.svelte") },
-  { name: "talk", label: { en: "Talk", zh: "对话" }, load: () => import("./talk/Talk.svelte") },
-  { name: "constraints", label: { en: "Constraints", zh: "约束" }, load: () => import("./constraints/Constraints.svelte") },
-  { name: "memory", label: { en: "Memory", zh: "记忆" }, load: () => import("./memory/Memory.svelte") },
-  { name: "presets", label: { en: "Presets", zh: "预设" }, load: () => import("./presets/Presets.svelte"), isMinor: true },
-  { name: "lorebooks", label: { en: "Lorebooks", zh: "世界书" }, load: () => import("./lorebooks/Lorebooks.svelte"), isMinor: true },
-  { name: "history", label: { en: "History manager", zh: "历史管理" }, load: () => import("./history/History.svelte"), isMinor: true },
-  { name: "runs", label: { en: "Runs and jobs", zh: "任务与记录" }, load: () => import("./runs/Runs.svelte"), isMinor: true },
-  { name: "files", label: { en: "Files", zh: "文件" }, load: () => import("./files/Files.svelte"), isMinor: true },
-  { name: "people", label: { en: "People and keys", zh: "成员与密钥" }, load: () => import("./people/People.svelte"), isMinor: true },
-  { name: "settings", label: { en: "Settings", zh: "设置" }, load: () => import("./settings/Settings.svelte"), isMinor: true },
+  { name: "codex", label: { en: "Codex", zh: "设定集" }, words: { en: "characters people places entries world names", zh: "人物 地点 条目 世界 名字" }, load: () => import("./codex/Codex.svelte") },
+  { name: "timeline", label: { en: "Timeline", zh: "时间线" }, words: { en: "when order of events secrets", zh: "时间 顺序 秘密" }, load: () => import("./timeline/Timeline.svelte") },
+  { name: "talk", label: { en: "Talk", zh: "对话" }, words: { en: "chat conversation interview role play", zh: "聊天 采访 角色扮演" }, load: () => import("./talk/Talk.svelte") },
+  { name: "constraints", label: { en: "Constraints", zh: "约束" }, words: { en: "rules check the book forbidden words", zh: "规则 检查 禁用词" }, load: () => import("./constraints/Constraints.svelte") },
+  { name: "memory", label: { en: "Memory", zh: "记忆" }, words: { en: "remember profile style preferences", zh: "记住 偏好 风格 资料" }, load: () => import("./memory/Memory.svelte") },
+  { name: "presets", label: { en: "Presets", zh: "预设" }, words: { en: "prompt messages author note", zh: "提示词 作者注" }, load: () => import("./presets/Presets.svelte"), isMinor: true },
+  { name: "lorebooks", label: { en: "Lorebooks", zh: "世界书" }, words: { en: "world info", zh: "世界设定" }, load: () => import("./lorebooks/Lorebooks.svelte"), isMinor: true },
+  { name: "history", label: { en: "History manager", zh: "历史管理" }, words: { en: "recap biography fixed prompts messages", zh: "回顾 传记 固定提示" }, load: () => import("./history/History.svelte"), isMinor: true },
+  { name: "runs", label: { en: "Runs and jobs", zh: "任务与记录" }, words: { en: "cost money spent answers generations progress synopses", zh: "费用 花费 回答 进度 梗概" }, load: () => import("./runs/Runs.svelte"), isMinor: true },
+  { name: "files", label: { en: "Files", zh: "文件" }, words: { en: "export import download save backup docx epub rename series", zh: "导出 导入 下载 存档 备份 改名 系列" }, load: () => import("./files/Files.svelte"), isMinor: true },
+  { name: "people", label: { en: "People and keys", zh: "成员与密钥" }, words: { en: "accounts passwords share invite token", zh: "账户 密码 分享 邀请" }, load: () => import("./people/People.svelte"), isMinor: true },
+  { name: "settings", label: { en: "Settings", zh: "设置" }, words: { en: "model provider key language options", zh: "模型 服务商 密钥 语言 选项" }, load: () => import("./settings/Settings.svelte"), isMinor: true },
 ];

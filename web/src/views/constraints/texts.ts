@@ -24,6 +24,8 @@ export const texts = defineTexts({
   emptyText: { en: "“Mara never drinks.” “No chapter ends on a line of dialogue.” Write one as you would tell an editor.", zh: "“林远从不喝酒。”“每章不以对话收尾。”像对编辑说话那样写下来。" },
   check: { en: "Check the book", zh: "检查全书" },
   checked: { en: { one: "{n} place breaks a rule", other: "{n} places break a rule" }, zh: "有 {n} 处违反规则" },
+  places: { en: { one: "{n} place", other: "{n} places" }, zh: "{n} 处" },
+  morePlaces: { en: { one: "Show {n} more place", other: "Show {n} more places" }, zh: "再显示 {n} 处" },
   unchecked: { en: { one: "{n} rule needs a reader and was not checked.", other: "{n} rules need a reader and were not checked." }, zh: "{n} 条规则需要读者判断，未检查。" },
   kept: { en: "Every rule that can be checked is kept.", zh: "能检查的规则全都遵守了。" },
   conflict: { en: "Somebody else changed this rule meanwhile. It is shown as it is now; your text is still in the form.", zh: "期间有人改过这条规则。列表显示现在的样子；您的文字仍在表单里。" },

@@ -14,7 +14,7 @@ let place = { documentId: "", cursorPosition: 0, selection: undefined as [number
 /** Ask the chosen skill at the cursor. The chapter is saved first, so that the answer fits the text it was written for. */
 export async function ask(again = ""): Promise<void> {
   const { assistant, chapter, editor } = desk;
-  if (!editor || assistant.state === "writing") return;
+  if (!editor || !assistant.skill || assistant.state === "writing") return;
   await chapter.save();
   if (chapter.conflict) return;
   const { from, to } = editor.view.state.selection.main;
@@ -25,11 +25,38 @@ export async function ask(again = ""): Promise<void> {
     assistant.lead = isReplaced ? "" : findLead(editor.text, start);
     const scroll = EditorView.scrollIntoView(end, { y: "center" });
     editor.view.dispatch({ effects: [showSuggestion.of({ from: start, to: end }), scroll] });
+    if (innerWidth >= 900) editor.view.focus(); // the keys on the buttons below the suggestion are keys of the text
   }
   desk.up = "";
   await assistant.ask(place, again);
   if (assistant.state !== "done") hide();
   if (assistant.problem) toasts.show(assistant.problem, { kind: "bad" });
+}
+
+/** Take up an answer again that was left undecided: the last one of the chapter, or that of a run. */
+export async function takeUp(runId = ""): Promise<void> {
+  const { assistant, chapter, editor } = desk;
+  const { id } = chapter;
+  if (!editor || !id || assistant.state !== "idle") return;
+  const found = await assistant.resume(id, runId);
+  if (!found || chapter.id !== id) return;
+  const { doc } = editor.view.state;
+  const isSame = found.text === (await hash(editor.text));
+  const unitsOf = (characters: number) => Array.from(editor.text).slice(0, characters).join("").length;
+  const selection = found.answer === "replace" && found.selection && isSame ? (found.selection.map(unitsOf) as [number, number]) : undefined;
+  const isReplaced = selection !== undefined;
+  const cursor = unitsOf(found.cursor);
+  const at = isSame ? cursor : doc.lineAt(Math.min(cursor, doc.length)).to; // in a text that was changed since, behind a paragraph
+  place = { documentId: id, cursorPosition: at, selection };
+  const [start, end] = selection ?? [at, at];
+  assistant.lead = isReplaced ? "" : findLead(editor.text, start);
+  editor.view.dispatch({ effects: [showSuggestion.of({ from: start, to: end }), ...(runId ? [EditorView.scrollIntoView(end, { y: "center" })] : [])] });
+}
+
+/** The SHA-256 of a text, as the server names the text that an answer was written for; none where the browser has no such thing. */
+async function hash(text: string): Promise<string> {
+  const digest = await crypto.subtle?.digest("SHA-256", new TextEncoder().encode(text));
+  return digest ? [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("") : "";
 }
 
 /** Return what will stand between the text before and the suggestion, as the server will put it in. */

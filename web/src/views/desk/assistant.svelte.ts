@@ -7,15 +7,10 @@ import { context } from "../../lib/context.svelte";
 import { EventStream } from "../../lib/events";
 import { language } from "../../lib/i18n/index.svelte";
 import { story } from "../../lib/story.svelte";
+import { readFindings, type Finding } from "./findings";
 import { splitSentences } from "./sentences";
 
 export type Skill = Schemas["SkillInfo"];
-
-export interface Finding {
-  quote: string;
-  reason: string;
-  isHint: boolean;
-}
 
 export interface Variant {
   text: string;
@@ -58,7 +53,10 @@ export class Assistant {
   /** What parts the suggestion from the text before it. */
   lead = $state("");
   talk = $state<Turn[]>([]);
+  /** Whether an answer for the open chapter is still being written, which was asked for before. */
+  isUnseen = $state(false);
   private stream: EventStream | undefined;
+  private turn = 0; // goes up with every request, and when one is left
 
   get skill(): Skill | undefined {
     return this.skills.find((one) => one.id === this.skillId);
@@ -85,6 +83,12 @@ export class Assistant {
     return this.provider === DEMO || (!this.provider && this.model?.provider === DEMO);
   }
 
+  /** The sources that a suggestion has in the next prompt while nobody has decided it. */
+  get sources(): string[] {
+    const isPending = this.state === "done" && this.isProse;
+    return isPending ? this.variants.map((one) => one.runId).filter(Boolean).map((run) => `history:${run}`) : [];
+  }
+
   titleOf(skill: Skill): string {
     const titles = skill.title as Record<string, string>;
     return titles[language.current] ?? titles.en ?? skill.id;
@@ -96,16 +100,6 @@ export class Assistant {
     this.skills = list.skills.filter((one) => one.recipe === "novel" && !HIDDEN_SKILLS.includes(one.id));
     this.model = model;
     if (model.kind === "none") this.provider = DEMO;
-  }
-
-  /** Say to the context which model would read the prompt. */
-  async follow(provider: string): Promise<void> {
-    if (!this.model) return;
-    const path = { project: story.id };
-    const model = provider ? await get("/projects/{project}/model", { path, query: { provider } }) : this.model;
-    if (provider !== this.provider) return;
-    const { window, encoding } = model;
-    context.choose(model.kind === "none" ? { model: undefined, window: undefined, encoding: undefined } : { model: model.model, window: window ?? undefined, encoding: encoding ?? undefined });
   }
 
   /** Skills that can work on what is there: a selection, or a place. */
@@ -122,6 +116,8 @@ export class Assistant {
     this.edited = null;
     this.isEditing = false;
     this.state = "writing";
+    this.isUnseen = false;
+    const turn = ++this.turn;
     const { instruction, skillId } = this;
     const request: Partial<Schemas["WriteRequest"]> = {
       ...context.request,
@@ -136,11 +132,12 @@ export class Assistant {
     this.stream = new EventStream("/projects/{project}/write", { project: story.id }, request);
     const sent = context.prompt;
     try {
-      for await (const event of this.stream.read()) this.take(event.data as WritingEvent);
+      for await (const event of this.stream.read()) if (turn === this.turn) this.take(event.data as WritingEvent);
       if (sent) context.sent = sent;
     } catch (error) {
-      this.problem = error instanceof Problem ? error.message : String(error);
+      if (turn === this.turn) this.problem = error instanceof Problem ? error.message : String(error);
     }
+    if (turn !== this.turn) return; // it was left; whoever comes back takes the answer up again
     this.stream = undefined;
     for (const one of this.variants) one.isDone = true;
     if (!this.variants.some((one) => one.text)) {
@@ -184,7 +181,30 @@ export class Assistant {
     await this.stream?.stop();
   }
 
+  /** Take up answers that were not decided; returns where they stand, if there are any. */
+  async resume(documentId: string, runId = ""): Promise<PlaceOfAnswer | null> {
+    const { turn } = this;
+    if (!this.skills.length) await this.load();
+    const path = { project: story.id };
+    const { items } = await get("/projects/{project}/runs", { path, query: { limit: RESUMED_RUNS } });
+    const named = runId && !items.some((one) => one.id === runId) ? [await get("/projects/{project}/runs/{run}", { path: { ...path, run: runId } })] : items;
+    const found = findUndecided(named, documentId, runId);
+    if (turn !== this.turn || this.state !== "idle") return null;
+    this.isUnseen = found.isWriting;
+    const { place } = found;
+    if (!place || !this.skills.some((one) => one.id === found.runs[0]!.skillId)) return null;
+    this.turn++;
+    this.skillId = found.runs[0]!.skillId;
+    this.variants = found.runs.map(({ id, answer, verdicts, usage, cost }) => ({ ...makeVariant(), text: answer, runId: id, isDone: true, findings: readFindings(verdicts.at(-1) ?? {}), usage, cost }));
+    this.chosen = this.taken = 0;
+    this.edited = null;
+    this.state = "done";
+    return place;
+  }
+
   clear(): void {
+    this.turn++;
+    this.isUnseen = false;
     this.state = "idle";
     this.variants = [];
     this.edited = null;
@@ -208,6 +228,35 @@ export class Assistant {
   }
 }
 
+/** Where an answer was asked for, as its run records it: in characters, not in units of the editor. */
+export interface PlaceOfAnswer {
+  answer: string;
+  cursor: number;
+  selection?: [number, number] | null;
+  text: string;
+}
+
+const RESUMED_RUNS = 30; // among which answers that were not decided are sought
+const STILL_WRITING = 10 * 60 * 1000; // milliseconds; a run that began earlier was killed
+const OPEN = ["open", "stopped"];
+
+/** Find the answers of a chapter that nobody decided, and which no later one of the chapter replaced; or those of one run. */
+export function findUndecided(runs: readonly Schemas["RunInfo"][], documentId: string, runId = ""): { runs: Schemas["RunInfo"][]; place: PlaceOfAnswer | null; isWriting: boolean } {
+  const placeOf = (run: Schemas["RunInfo"] | undefined) => (run?.saw as { place?: PlaceOfAnswer } | undefined)?.place;
+  const isProse = (run: Schemas["RunInfo"]) => ["insert", "replace"].includes(placeOf(run)?.answer ?? "insert");
+  const own = runs.filter((run) => run.documentId === documentId && isProse(run));
+  const start = runId ? own.findIndex((run) => run.id === runId) : 0;
+  const [first, ...others] = start < 0 ? [] : own.slice(start);
+  const place = placeOf(first) ?? null;
+  if (!first || !place || !OPEN.includes(first.outcome) || !first.answer.trim()) {
+    const isWriting = first?.outcome === "begun" && Date.now() - Date.parse(/[Zz]|[+-]\d\d:?\d\d$/.test(first.at) ? first.at : `${first.at}Z`) < STILL_WRITING;
+    return { runs: [], place: null, isWriting };
+  }
+  const isBeside = (run: Schemas["RunInfo"]) => run.skillId === first.skillId && OPEN.includes(run.outcome) && JSON.stringify(placeOf(run)) === JSON.stringify(place);
+  const end = others.findIndex((run) => !isBeside(run));
+  return { runs: [first, ...(end < 0 ? others : others.slice(0, end))].slice(0, 4).reverse(), place, isWriting: false };
+}
+
 type WritingEvent =
   | ({ event: "delta" } & Schemas["WritingDelta"])
   | ({ event: "judge" } & Schemas["WritingJudged"])
@@ -217,14 +266,4 @@ type WritingEvent =
 
 function makeVariant(): Variant {
   return { text: "", runId: "", isDone: false, note: "", findings: [], problem: "" };
-}
-
-/** Read what the judge says of an answer. */
-export function readFindings(verdict: Record<string, unknown>): Finding[] {
-  const found = Array.isArray(verdict.findings) ? (verdict.findings as Record<string, unknown>[]) : [];
-  return found.map((one) => ({
-    quote: String(one.words ?? ""),
-    reason: String(one.reason ?? ""),
-    isHint: Boolean(one.hint),
-  }));
 }

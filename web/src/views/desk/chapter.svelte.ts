@@ -7,7 +7,7 @@ import { connection } from "../../lib/connection.svelte";
 import { saving } from "../../lib/saving.svelte";
 import { story } from "../../lib/story.svelte";
 import { attempt } from "../../lib/toasts.svelte";
-import { deleteDraft, readDraft, writeDraft } from "./drafts";
+import { deleteDraft, keyOf, takeDraft, writeDraft } from "./drafts";
 import { merge } from "./merge";
 
 const SAVE_PAUSE = 900; // milliseconds after the last change
@@ -55,7 +55,7 @@ export class ChapterSession {
   }
 
   private get key(): string {
-    return `${story.id}/${this.id}`;
+    return keyOf(story.id, this.id);
   }
 
   get isChanged(): boolean {
@@ -66,7 +66,7 @@ export class ChapterSession {
   async load(id: string): Promise<string> {
     this.isLoaded = false;
     this.conflict = null;
-    const draft = await readDraft(`${story.id}/${id}`);
+    const draft = await takeDraft(story.id, id);
     let found: { text: string; revision: number };
     try {
       found = await get("/projects/{project}/chapters/{chapter}", { path: { project: story.id, chapter: id } });
@@ -82,6 +82,10 @@ export class ChapterSession {
     if (draft && draft.text !== found.text) {
       const merged = draft.revision === found.revision ? draft.text : merge(draft.base, draft.text, found.text);
       if (merged === null) {
+        // The editor goes on with what was typed here, as before the chapter was left.
+        this.base = draft.base;
+        this.revision = draft.revision;
+        this.text = draft.text;
         this.conflict = { base: draft.base, mine: draft.text, theirs: found.text, revision: found.revision };
         saving.state = "conflict";
       } else {
@@ -203,15 +207,30 @@ export class ChapterSession {
   /** Take over what the server has now: after a return to the window, or a change made elsewhere. Returns whether it was put together with something unsaved. */
   async refresh(): Promise<boolean> {
     if (!this.isLoaded || this.conflict) return false;
-    while (this.running) await this.running;
     const id = this.id;
-    const found = await get("/projects/{project}/chapters/{chapter}", { path: { project: story.id, chapter: id } });
+    const read = () => get("/projects/{project}/chapters/{chapter}", { path: { project: story.id, chapter: id } });
+    let found: Awaited<ReturnType<typeof read>>;
+    do {
+      while (this.running) await this.running;
+      found = await read();
+    } while (this.running); // saved meanwhile: what was read may be that
     if (id !== this.id || found.revision === this.revision) return false;
     const isOwn = this.isChanged;
     if (isOwn) await this.reconcile();
     else this.adopt(found.text, found.revision, found.text);
     story.replaceChapter({ ...found, words: countWords(found.text) });
     return isOwn && !this.conflict;
+  }
+
+  /** Have no chapter any more: it was deleted here. */
+  close(): void {
+    this.isLoaded = false;
+    this.conflict = null;
+    clearTimeout(this.saveTimer);
+    clearTimeout(this.draftTimer);
+    void deleteDraft(this.key);
+    this.id = "";
+    saving.state = "";
   }
 
   /** Save, or at least keep, before the chapter is left. */

@@ -2,7 +2,7 @@
 import { defaultKeymap, history, historyKeymap, redo, undo } from "@codemirror/commands";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
 import { Compartment, EditorSelection, EditorState, RangeSetBuilder, type Extension } from "@codemirror/state";
-import { Decoration, drawSelection, EditorView, keymap, ViewPlugin, type DecorationSet, type ViewUpdate } from "@codemirror/view";
+import { Decoration, EditorView, keymap, ViewPlugin, type DecorationSet, type ViewUpdate } from "@codemirror/view";
 import { findChange } from "./merge";
 
 const theme = EditorView.theme({
@@ -15,15 +15,13 @@ const theme = EditorView.theme({
   "&.cm-indented .cm-line.cm-first": { textIndent: "0" },
   "&.cm-indented .cm-content:lang(zh) .cm-line": { textIndent: "2em" },
   ".cm-line.cm-blank": { lineHeight: "0.8" },
-  ".cm-cursor": { borderLeftColor: "var(--ink)", borderLeftWidth: "1.5px" },
-  ".cm-selectionBackground, &.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground": {
-    backgroundColor: "color-mix(in srgb, var(--accent) 22%, transparent)",
-  },
+  ".cm-line::selection, .cm-line ::selection, .cm-kept": { backgroundColor: "color-mix(in srgb, var(--accent) 22%, transparent)" },
   ".cm-name": { background: "linear-gradient(transparent 62%, var(--mark) 62%)" },
   ".cm-name-unsure": { background: "none", borderBottom: "2px dotted var(--settings)" },
   ".cm-suggestion": { color: "var(--immediate)", whiteSpace: "pre-wrap" },
   ".cm-replaced": { textDecoration: "line-through", color: "var(--soft)" },
   ".cm-take": { fontFamily: "var(--sans)", fontSize: "13px", lineHeight: "1.5", textIndent: "0", padding: "10px 0 14px" },
+  ".cm-take:not(:has(.variants))": { position: "sticky", bottom: "0", zIndex: "2", background: "var(--paper)" }, // below a long answer too
   "&.cm-focus-mode .cm-line": { opacity: "0.35", transition: "opacity 120ms" },
   "&.cm-focus-mode .cm-line.cm-here": { opacity: "1" },
   ".cm-tooltip": { border: "1px solid var(--line)", borderRadius: "8px", background: "var(--paper)", color: "var(--ink)", boxShadow: "var(--lifted)" },
@@ -77,6 +75,24 @@ function drawLines(view: EditorView): DecorationSet {
   return builder.finish();
 }
 
+const kept = Decoration.mark({ class: "cm-kept" });
+
+/**
+ * What is selected stays visible while the writer is elsewhere, in the instruction for example. In the text itself the
+ * browser draws cursor and selection: a cursor of our own would cost every key a second frame.
+ */
+const keptSelection = ViewPlugin.fromClass(
+  class {
+    decorations: DecorationSet = Decoration.none;
+    update({ view, state, focusChanged, selectionSet, docChanged }: ViewUpdate): void {
+      if (!focusChanged && !selectionSet && !docChanged) return;
+      const { from, to } = state.selection.main;
+      this.decorations = from < to && !view.hasFocus ? Decoration.set(kept.range(from, to)) : Decoration.none;
+    }
+  },
+  { decorations: (plugin) => plugin.decorations },
+);
+
 export interface EditorOptions {
   parent: HTMLElement;
   label: string;
@@ -104,8 +120,8 @@ export class ChapterEditor {
       extensions: [
         nonce ? EditorView.cspNonce.of(nonce) : [],
         history({ minDepth: 1000 }),
-        drawSelection(),
         EditorView.lineWrapping,
+        EditorView.scrollMargins.of(() => ({ top: 72, bottom: 84 })), // where notices may lie
         search({ top: true }),
         highlightSelectionMatches({ minSelectionLength: 3, maxMatches: 200 }),
         extensions,
@@ -116,6 +132,7 @@ export class ChapterEditor {
         EditorView.editorAttributes.of({ class: isSpaced(text) ? "" : "cm-indented" }),
         theme,
         lines,
+        keptSelection,
         EditorView.updateListener.of((update) => {
           if (update.docChanged && !this.isShowing) onchange();
           if (update.docChanged || update.selectionSet) onmove(update.view);

@@ -99,6 +99,7 @@ export const texts = defineTexts({
   cameIn: { en: { one: "1 entry comes in", other: "{n} entries come in" }, zh: "启用 {n} 个条目" },
   stayedOut: { en: { one: "1 stays out", other: "{n} stay out" }, zh: "{n} 个未启用" },
   comma: { en: ", ", zh: "、" },
+  noChapterTaken: { en: "no chapter", zh: "不取" },
   takeChapter: { en: "Take the end of a chapter", zh: "取某章的结尾" },
   showAll: { en: "Show all {n}", zh: "显示全部 {n} 个" },
 });

@@ -1,0 +1,58 @@
+/** Which context is shown: of the place, without what nobody decided, for the model that will answer. */
+import { fireEvent, render, screen, waitFor } from "@testing-library/svelte";
+import { beforeEach, expect, test, vi } from "vitest";
+import { context } from "../src/lib/context.svelte";
+import { router } from "../src/lib/router.svelte";
+import { story } from "../src/lib/story.svelte";
+import { Assistant } from "../src/views/desk/assistant.svelte";
+import Cards from "../src/lib/prompt/Cards.svelte";
+import Talk from "../src/views/talk/Talk.svelte";
+import { serve } from "./serve";
+
+const prompt = { fragments: [{ source: "history:r1", included: false }, { source: "codex:entity:mara", included: true }], tokenCount: 1 };
+
+beforeEach(() => {
+  story.info = { id: "b", language: "en" } as never;
+  context.clear();
+});
+
+test("a suggestion that is not decided is set aside in what is shown, not in what is asked", async () => {
+  const inspect = vi.fn((_body: unknown) => prompt);
+  serve({ "POST /projects/b/inspect": inspect });
+  const assistant = new Assistant();
+  assistant.skills = [{ id: "continue", answer: "insert" }] as never;
+  assistant.variants = [{ text: "Rain.", runId: "r1", isDone: true, note: "", findings: [], problem: "" }];
+  expect(assistant.sources).toEqual([]);
+  assistant.state = "done";
+  expect(assistant.sources).toEqual(["history:r1"]);
+  context.place = { documentId: "c" };
+  context.setAside(assistant.sources);
+  await context.load();
+  expect(inspect.mock.lastCall?.[0]).toMatchObject({ exclude: ["history:r1"] });
+  expect(context.request.exclude).toEqual([]);
+  expect(context.prompt?.fragments?.map((one) => one.source)).toEqual(["codex:entity:mara"]);
+});
+
+test("a conversation shows the context of the model that answers it, and names it", async () => {
+  context.choose({ model: "gpt-large", window: 200000 }); // as the desk left it
+  serve({
+    "GET /projects/b/model": { kind: "local", provider: "ollama", model: "small", reason: "", window: 4096, encoding: "estimate" },
+    "GET /projects/b/conversations/t": { id: "t", title: "Night", present: [], presence: [], state: {}, messageCount: 0 },
+  });
+  router.read("#/b/talk/t");
+  render(Talk);
+  await waitFor(() => expect(context.choices).toMatchObject({ model: "small", window: 4096 }));
+  expect(screen.getByText("small answers here, as the settings say. It reads at most 4,096 tokens.")).toBeTruthy();
+});
+
+test("eyes that were chosen in the inspector are named beside the text, and can be taken back there", async () => {
+  serve({});
+  story.entries = [{ id: "m", name: "Mara Venn" }] as never;
+  context.prompt = prompt as never;
+  context.choose({ eyes: "character", character: "m" });
+  render(Cards);
+  expect(screen.getByText(/Through the eyes of Mara Venn/)).toBeTruthy();
+  await fireEvent.click(screen.getByRole("button", { name: "as usual" }));
+  expect(screen.queryByText(/Through the eyes of/)).toBeNull();
+  expect(context.choices.eyes).toBeUndefined();
+});

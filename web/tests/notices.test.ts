@@ -1,0 +1,50 @@
+/** What is said after something happened: where it can be seen, and no longer than it matters. */
+import { render, screen } from "@testing-library/svelte";
+import { createRawSnippet, flushSync } from "svelte";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { story } from "../src/lib/story.svelte";
+import { toasts } from "../src/lib/toasts.svelte";
+import { undoLast } from "../src/lib/undo";
+import { Field } from "../src/lib/ui";
+import { serve } from "./serve";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  toasts.list = [];
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test("bad news leave after a while, and with the view that they are of", () => {
+  toasts.show("It failed.", { kind: "bad" });
+  toasts.leave(); // what has just failed may have led here
+  expect(toasts.list).toHaveLength(1);
+  vi.advanceTimersByTime(2000);
+  toasts.show("Saved.");
+  toasts.leave();
+  expect(toasts.list.map((one) => one.text)).toEqual(["Saved."]);
+  toasts.show("It failed again.", { kind: "bad" });
+  vi.advanceTimersByTime(31_000);
+  expect(toasts.list).toEqual([]);
+});
+
+test("taking back says what was taken back, and offers to do it again", async () => {
+  story.info = { id: "b", language: "en" } as never;
+  const asked = serve({ "POST /projects/b/undo": { label: "entry “Pip” removed" }, "POST /projects/b/redo": { label: "" } });
+  await undoLast();
+  expect(toasts.list[0]!.text).toBe("Taken back: entry “Pip” removed");
+  await toasts.list[0]!.action!.run();
+  expect(asked).toContain("POST /projects/b/redo");
+});
+
+test("what is wrong with a field is brought into sight", async () => {
+  const scroll = vi.spyOn(Element.prototype, "scrollIntoView");
+  const children = createRawSnippet(() => ({ render: () => "<input />" })) as never;
+  const { rerender } = render(Field, { label: "Who knows of it", children });
+  expect(scroll).not.toHaveBeenCalled();
+  await rerender({ problem: "Nobody is called “Pipp”." });
+  flushSync();
+  expect(scroll).toHaveBeenCalledOnce();
+  expect(screen.getByRole("alert")).toBe(scroll.mock.contexts[0]);
+});

@@ -1,0 +1,27 @@
+/** A server for tests of whole views: answers by method and address, and what was asked of it. */
+import { vi } from "vitest";
+
+vi.stubGlobal("ResizeObserver", class { observe(): void {} unobserve(): void {} disconnect(): void {} });
+vi.stubGlobal("matchMedia", () => ({ matches: false, addEventListener: () => undefined, removeEventListener: () => undefined }));
+// jsdom draws no dialogs; one that is open is one that is shown
+HTMLDialogElement.prototype.showModal = function (this: HTMLDialogElement) {
+  this.open = true;
+};
+HTMLDialogElement.prototype.close = function (this: HTMLDialogElement) {
+  this.open = false;
+};
+Element.prototype.scrollIntoView = () => undefined;
+
+/** Answer requests such as `GET /projects`; whatever is not named is an empty list. Returns what was asked. */
+export function serve(answers: Record<string, unknown>): string[] {
+  const asked: string[] = [];
+  const answer = (input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> => {
+    const name = `${init.method ?? "GET"} ${String(input).replace(/^\/api/, "").split("?")[0]}`;
+    asked.push(name);
+    const found = name in answers ? answers[name] : { items: [], next: null };
+    const given = typeof found === "function" ? (found as (body: unknown) => unknown)(typeof init.body === "string" ? JSON.parse(init.body) : init.body) : found;
+    return Promise.resolve(given instanceof Response ? given : new Response(JSON.stringify(given), { headers: { "Content-Type": "application/json" } }));
+  };
+  vi.stubGlobal("fetch", vi.fn(answer));
+  return asked;
+}
