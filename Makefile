@@ -17,11 +17,12 @@ BENCH_DATA = $(if $(DATA),--data $(DATA),)
 
 .PHONY: run test check bench bench-page screenshots soak wheel lock clean docs page
 
-SAMPLES ?= $(VENV)/samples
+# Where `make run` keeps its books; `make clean` leaves them alone.
+BOOKS := $(if $(FABULA_DATA),$(FABULA_DATA),$(CURDIR)/data)
 
 run: $(READY) $(PAGE)  ## show an assembled context, then serve the sample stories until Ctrl-C
 	@$(BIN)/fabula assemble sample:lantern_coast --document ch-06 --window 8192
-	@FABULA_DATA=$(SAMPLES) exec $(BIN)/fabula serve --samples
+	@FABULA_DATA=$(BOOKS) exec $(BIN)/fabula serve --samples
 
 page: $(PAGE)  ## build the page into src/fabula/page
 

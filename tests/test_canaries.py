@@ -20,12 +20,19 @@ from msgspec.structs import replace
 from fabula.context.request import Grants, Principal
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Perspective
+from fabula.jobs.cancellation import CancellationToken
+from fabula.jobs.model import Job
+from fabula.search.need_edits import forget_places
 from fabula.workspace.handlers import background_model
+from fabula.workspace.handlers.needs import ask_for_needs
 from fabula.workspace.schemas.context import describe_prompt
+from fabula.workspace.views import ProjectViews
 from fabula.workspace.workspace import Workspace
 from tests.canaries.oracle import PEOPLE, RECIPES, SKILLS, USERS, Canary, PlantedStore, Scene, find_words
 from tests.canaries.planting import plant
 from tests.canaries.talks import RepeatingProvider, run_talks
+from tests.llm.server import ModelServer, openai_answer, run_server
+from tests.workspace.handlers.background import set_up_model
 
 SEED = int(os.environ.get("FABULA_CANARIES_SEED", "1607"))
 PROMPTS = int(os.environ.get("FABULA_CANARIES", "400"))
@@ -94,8 +101,18 @@ def make_scenes(random: Random, planted: PlantedStore, count: int) -> Iterator[S
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspace, PlantedStore]]:
-    """The planted store."""
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
+    """A model that works in the background and needs nothing for any scene."""
+    folder = tmp_path_factory.mktemp("model")
+    with run_server() as server, pytest.MonkeyPatch.context() as patch:
+        server.script = openai_answer('{"needs": []}')
+        set_up_model(server, folder, patch)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Iterator[tuple[Workspace, PlantedStore]]:
+    """The planted store, for which a model works in the background."""
     print(f"seed {SEED}, {PROMPTS} prompts")
     workspace, planted = plant(tmp_path_factory.mktemp("canaries"), Random(SEED))
     with workspace:
@@ -119,6 +136,7 @@ def test_no_prompt_holds_a_word_that_it_must_not_and_each_holds_those_that_it_mu
     faults: list[str] = []
     seen: set[str] = set()
     facts = 0
+    quoted = needed = 0
     for scene in make_scenes(random, planted, PROMPTS):
         project = handles[scene.book, scene.user]
         request = project.request(**scene.fields(planted.stories[scene.book]))
@@ -128,12 +146,60 @@ def test_no_prompt_holds_a_word_that_it_must_not_and_each_holds_those_that_it_mu
         sent = find_words("\n".join(message.content for message in result.messages))
         faults += describe("missing", planted.find_missing(scene, sent), scene)
         seen |= {planted.canaries[word].kind for word in sent}
-        facts += sum(one.included and "#fact:" in one.source for one in result.trace)
+        told = [one for one in result.trace if one.included]
+        facts += sum("#fact:" in one.source for one in told)
+        quoted += sum("#fact:" in one.source and "“Remember" in one.text for one in told)
+        asked = {word for word in find_words(" ".join(f"{one.detail}" for one in told)) if _is_need(planted, word)}
+        faults += describe("asked for", planted.find_forbidden(scene, asked), scene)
+        questions = [planted.canaries[word] for word in sent if _is_need(planted, word)]
+        faults += describe("told", questions, scene)
+        needed += len(asked)
         if scene.answered:
             project.report_answer(result.assembly_id)
     assert not faults, f"seed {SEED}: {len(faults)} faults\n" + "\n".join(faults[:10])
-    assert seen == {one.kind for one in planted.canaries.values()} - {"never"}, "each kind reaches some prompt"
+    assert seen == {one.kind for one in planted.canaries.values()} - {"never", "need"}, "each kind reaches some prompt"
     assert facts >= PROMPTS // 2, "facts stand beside entries"
+    assert quoted >= PROMPTS // 20, "some of them are by a model"
+    assert needed >= PROMPTS // 20, "questions find passages"
+
+
+def _is_need(planted: PlantedStore, word: str) -> bool:
+    return planted.canaries[word].kind == "need"
+
+
+def test_a_model_that_is_asked_what_a_scene_needs_is_told_no_word_that_its_asker_must_not_know(
+    store: tuple[Workspace, PlantedStore], model: ModelServer
+) -> None:
+    (workspace, planted), random = store, Random(SEED)
+    views = ProjectViews(workspace.store)
+    faults: list[str] = []
+    seen: set[str] = set()
+    for number in range(max(PROMPTS // 10, 24)):
+        story = planted.stories[random.choice(sorted(planted.stories))]
+        chapter = random.choice([*story.chapters.values()])
+        cursor = random.randrange(500, len(chapter.text))
+        somebody = ("character", random.choice(PEOPLE))
+        perspective, character = random.choice([("author", None), ("reader", None), somebody])
+        with workspace.store.write(project=story.project) as tx:
+            forget_places(tx)
+        work = {"document": chapter.id, "offset": cursor, "perspective": perspective, "character": character}
+        job = Job(project_id=story.project, key=f"needs:{number}", kind="needs", work=work, tries=1)
+        ask_for_needs(views, job, CancellationToken())
+        prompt = "\n".join(one["content"] for one in model.exchanges.pop().request["messages"])
+        scene = Scene(
+            book=story.id,
+            user="nobody",
+            document=chapter.id,
+            cursor=cursor,
+            perspective=perspective,
+            character=character,
+            recipe="scene",
+        )
+        found = find_words(prompt)
+        faults += describe("told", planted.find_forbidden(scene, found), scene)
+        seen |= {planted.canaries[word].kind for word in found}
+    assert not faults, f"seed {SEED}: {len(faults)} faults\n" + "\n".join(faults[:10])
+    assert {"text", "entry", "synopsis"} <= seen, "it is told what is known"
 
 
 def test_a_search_up_to_a_chapter_finds_no_word_that_its_reader_must_not_know(

@@ -31,8 +31,9 @@ _SOURCES = {
     "plain": set[str](),
 }
 _SOURCES["chat"] = _SOURCES["character-chat"] = _SOURCES["novel"] | {"recaps"}
+RECIPES = tuple(_SOURCES)  # that requests ask for
+_SOURCES["scene"] = {"editor", "skill", "project", "codex", "synopses"}  # with which a model is asked what is needed
 _NEAR = ("text", "entry", "manual", "name")  # sure where they are near, or asked for
-RECIPES = tuple(_SOURCES)
 # Whose eyes a skill asks for, and its recipe.
 SKILLS = {
     "continue": ("", "novel"),
@@ -229,6 +230,9 @@ class PlantedStore(Struct, kw_only=True):
                 return one.conversation == scene.conversation and self._has_heard(scene, one, eyes)
             case "asked":
                 return self._may_hold_asked(scene, one, eyes)
+            case "need":  # a reason for passages, from where it was asked on, for whoever had these eyes
+                is_here = scene.document == one.chapter and one.start <= self._cursor(scene)
+                return is_here and one.heard is not None and bool(one.heard & (eyes or {"author"}))
         return True
 
     def must_hold(self, scene: Scene, one: Canary) -> bool:
@@ -303,13 +307,23 @@ class PlantedStore(Struct, kw_only=True):
         return shared | story.earlier if one.kind == "shared" else shared
 
     def _is_of_request(self, scene: Scene, one: Canary) -> bool:
-        if one.word in (scene.typed, scene.attached):
-            return scene.typed != one.word or "editor" in scene.sources
+        if one.word == scene.attached:
+            return True
         eyes = self.find_eyes(scene)
+        if one.word == scene.typed:
+            return "editor" in scene.sources or self._is_typed_into_selection(scene, eyes)
         for document, offset, word in scene.edited:
             if word == one.word:
                 return self.holds(Limit(since=Place(scene.book, document, offset), chapter=document), scene, eyes)
         return False
+
+    def _is_typed_into_selection(self, scene: Scene, eyes: frozenset[str] | None) -> bool:
+        """Whether what is typed stands in the selected text, which a skill shows where a recipe has no editor."""
+        if scene.selection is None or scene.skill not in ("stage", "peek"):
+            return False
+        known_to = self.stories[scene.book].chapters[scene.document].known_to
+        is_known = eyes is None or known_to is None or bool(known_to & eyes)
+        return scene.selection[0] <= self._cursor(scene) <= scene.selection[1] and (is_known or not scene.speaker)
 
     def _may_hold_chapter(self, scene: Scene, one: Canary, eyes: frozenset[str] | None) -> bool:
         if eyes is None:

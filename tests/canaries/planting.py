@@ -16,6 +16,8 @@ from sqlalchemy import Table
 
 from fabula.codex import Entry, Level, edits, knowledge
 from fabula.codex.entry import PinMode, Progression, Relation
+from fabula.codex.facts import Quotation
+from fabula.codex.facts.quotations import store_quotations
 from fabula.codex.knowledge import KnownFact
 from fabula.constraints import edits as constraints
 from fabula.constraints.model import Constraint
@@ -31,11 +33,12 @@ from fabula.core.story import Position
 from fabula.lorebook.edits import Lorebook, RuleSet, save_lorebook
 from fabula.manuscript import documents, outline, projects, series
 from fabula.manuscript.drafts import DocumentKind
-from fabula.manuscript.model import Direction
+from fabula.manuscript.model import Direction, hash_text
 from fabula.manuscript.synopses.editing import write_synopsis
 from fabula.memory import edits as memory
 from fabula.memory.model import MemoryItem, MemoryKind, MemoryScope, MemoryState
 from fabula.presets import edits as presets
+from fabula.search.need_edits import store_place
 from fabula.store.store import Store
 from fabula.store.transaction import WriteTransaction
 from fabula.workspace.schemas.saves import LoadChoices
@@ -140,6 +143,12 @@ class Planter:
                 told = sources | {"codex"}
                 word = self.word("fact", book=book, chapter=ident, start=len(text) + len(who), sources=told)
                 text += f"{who}{word} {_FACT_END}\n\n"
+            quoted = []
+            for who in random.sample(PEOPLE, 2):  # what only a model would call a fact, because it is said
+                word = self.word("fact", book=book, chapter=ident, start=len(text) + len(_QUOTED), sources=told)
+                sentence = f"{_QUOTED}{word} and say nothing,” {who.title()} told the keeper."
+                quoted.append(Quotation(who, sentence))
+                text += f"{sentence}\n\n"
             pov = random.choice([None, None, "mara", "bo"])
             only = frozenset(random.sample(PEOPLE, 2)) if number == secret else None
             happens = random.choice([0.5, 1.5]) if number == flashback else float(number)
@@ -163,6 +172,8 @@ class Planter:
                 happens=happens if number == flashback else None,
                 notes=f"Private: {self.word('never', book=book)}.",
             )
+            store_quotations(tx, ident, quoted, hash_text(text))
+            self._plant_needs(tx, chapter, book)
             beats = frozenset({"editor", "skill"})
             for place in range(2):
                 word = self.word("beat", book=book, chapter=ident, sources=beats, is_sure=place == 0)
@@ -173,6 +184,15 @@ class Planter:
                 write_synopsis(tx, ident, f"They met {word} and went on.")
             yield ident, chapter
         documents.add(tx, "Notes", kind=DocumentKind.NOTE, document_id="n-1", text=self.word("never", book=book))
+
+    def _plant_needs(self, tx: WriteTransaction, chapter: Chapter, book: str) -> None:
+        """Questions that a model asked in a chapter, with the eyes of the author, the reader or somebody."""
+        for who in ("author", "reader", *PEOPLE):
+            start = self.random.randrange(len(chapter.text) // 2)
+            eyes = frozenset({who})
+            word = self.word("need", book=book, chapter=chapter.id, start=start, heard=eyes, sources=_SEARCHED)
+            vantage = f"character:{who}" if who in PEOPLE else who
+            store_place(tx, Position(chapter.id, start), vantage, (_QUESTION.format(word=word),))
 
     def _plant_codex(self, tx: WriteTransaction, story: Story, shared: str) -> None:
         random, book = self.random, story.id
@@ -544,6 +564,9 @@ def _load_strangers(planter: Planter, workspace: Workspace, folder: Path) -> Non
             story.project = workspace.load_save(path, LoadChoices(beside=True)).project_id
 
 
+_QUOTED = "“Remember "
+_QUESTION = "Who heard the {word} Tidekeeper and Mara by the lamp, on the quay, in the fog?"
+_SEARCHED = frozenset({"search"})
 _FACT_END = "since the winter in which the father was buried."
 _SEA = (
     "the lamp over cold water rope and salt wind gull stone quay night bell slow tide far house door oar mast fog low "

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 OFFSET_FILE = "FAKETIME_TIMESTAMP_FILE"
-_real_time = time.time
+_real_time, _real_time_ns = time.time, time.time_ns
 _seconds = 0.0
 
 
@@ -45,4 +45,5 @@ def true_time() -> float:
 
 if not os.environ.get(OFFSET_FILE):
     time.time = lambda: _real_time() + _seconds
+    time.time_ns = lambda: _real_time_ns() + int(_seconds * 1e9)
     datetime_module.datetime = _ShiftedDatetime  # type: ignore[misc]

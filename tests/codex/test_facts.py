@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fabula.codex import Codex, Entry, Progression
 from fabula.codex.facts import Fact, Facts, FactText
 from fabula.codex.facts import find as finding
+from fabula.codex.facts.weigh import NamePlace, weigh_statement
 from fabula.core.story import Position
 from fabula.core.view import Language
 
@@ -49,6 +50,7 @@ def test_what_lasts_is_a_fact(text: str, language: Language, name: str) -> None:
         "Had Mara never learned to swim since her brother drowned?",
         "He said that Mara had never learned to swim since her brother drowned.",
         "“I will tell you. Mara had never learned to swim since her brother drowned. That is all.”",
+        "Mara, the lamp, the long winter, the brother who had drowned, and…",
     ],
 )
 def test_actions_speech_questions_and_what_others_say_are_no_facts(text: str) -> None:
@@ -89,6 +91,105 @@ def test_what_became_of_somebody_is_told_of_both_and_only_while_little_else_is_k
     assert event not in [fact.text for fact in facts if fact.is_lasting]
 
 
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        (
+            "Mara had sold the old boat to the harbour master, and kept the forty crowns in a locket of her mother's.",
+            "en",
+        ),
+        (
+            "After her father's death Mara was sent to the island, where she taught the sons of the pilots to swim.",
+            "en",
+        ),
+        ("The council of the coast forgave Mara, who had hidden two deserters in the lamp room all winter.", "en"),
+        ("那年冬天沈砚奉命守城，暗中放走了两个逃兵，又把父亲留下的剑当了三十两银子。", "zh"),
+        ("县令大怒，命人把沈砚打了四十大板，逐出城外，永不许再入。", "zh"),
+    ],
+)
+def test_what_somebody_does_or_suffers_is_a_fact(text: str, language: Language) -> None:
+    (fact,) = find_facts(text, [MARA, Entry(id="shen", type="character", name="沈砚")], language)
+    assert (fact.text, fact.is_lasting) == (text, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Mara turned, looked at the door again for a moment and smiled.", "en"),
+        ("The morning after Mara had left, the harbour master put on his best coat and went to church.", "en"),
+        ("They talked of the weather, of the price of oil and of Mara.", "en"),
+        ("沈砚听了，忙站起身来笑着看他。", "zh"),
+        ("正说着，只见沈砚进来，坐下吃茶。", "zh"),
+    ],
+)
+def test_looks_steps_and_names_by_the_way_are_no_facts(text: str, language: Language) -> None:
+    entries = [MARA, Entry(id="shen", type="character", name="沈砚")]
+    assert not [fact for fact in find_facts(text, entries, language) if fact.is_lasting]
+
+
+def test_who_is_told_of_often_has_five_facts_though_none_is_very_likely() -> None:
+    told = [
+        f"Mara carried the letters of the {number} to the island and told the pilots on the quay what they said."
+        for number in ("cook", "priest", "doctor", "smith", "baker", "miller", "weaver", "cooper", "joiner", "tailor")
+    ]
+    assert not [fact for fact in find_facts("\n\n".join(told)) if fact.is_lasting]
+    named = ["“Mara!” cried Will Tarn."] * 20
+    assert len([fact for fact in find_facts("\n\n".join([*told, *named])) if fact.is_lasting]) == 5
+
+
+def test_the_beginning_of_the_name_of_somebody_else_tells_nothing() -> None:
+    mara = Entry(id="mara", type="character", name="Mara Venn", aliases=("Mara",))
+    told = "was the daughter of a keeper who had drunk himself to death."
+    assert len(find_facts(f"Mara {told}", [mara])) == 1
+    assert not find_facts(f"Mara Tolland {told}", [mara])
+    venn = Entry(id="venn", type="character", name="Old Venn", aliases=("Venn",))
+    nora = Entry(id="nora", type="character", name="Lady Nora")
+    assert {fact.entry_id for fact in find_facts(f"Lady Nora Venn {told}", [venn, nora])} == {"nora"}
+    bao = Entry(id="bao", type="character", name="包五")
+    wife = "包五家的自幼怕水，每逢渡江必闭目默念亡母之名。"
+    assert not find_facts(wife, [bao], "zh")
+    assert len(find_facts(wife.replace("家的", ""), [bao], "zh")) == 1
+
+
+def test_a_place_in_the_title_of_an_officer_tells_nothing_of_the_place() -> None:
+    place = Entry(id="qing", type="location", name="青川")
+    office = "城破之后，青川太守带领残兵逃出，杀了来使，烧了粮草，投降了敌军。"
+    for text in (office, office.replace("太守", "兵"), "朝廷封霍青为青川侯，又赐银三千两、名马十匹，命守关口。"):
+        assert not [fact for fact in find_facts(text, [place], "zh") if fact.is_lasting]
+    (fact,) = find_facts("城破之后，敌军夺了青川，杀了太守，烧了粮草，立碑为界，屯兵三万守住。", [place], "zh")
+    assert fact.is_lasting
+
+
+def test_a_relative_behind_a_list_of_names_belongs_to_nobody_of_it() -> None:
+    nora = Entry(id="nora", type="character", name="Nora")
+    guests = "At the table sat the pilot, Will Tarn, Mara, Nora, her brother and the cook."
+    assert not [fact for fact in find_facts(guests, [MARA, WILL, nora]) if fact.is_lasting]
+
+
+@given(st.text(alphabet="Mara had killed, was a son of the—.;()“” \n沈砚杀了他，封为太守。、", max_size=200))
+def test_every_feature_of_a_sentence_has_a_weight(text: str) -> None:
+    head, _, rest = text.partition("Mara")
+    for is_thing in (False, True):
+        name = NamePlace(head, rest, not head, is_thing, is_thing, is_thing)
+        assert all(isinstance(weigh_statement(text, name, is_unspaced=one), float) for one in (False, True))
+
+
+def test_a_tale_that_somebody_tells_over_several_paragraphs_tells_facts() -> None:
+    told = "Mara was the daughter of a keeper who had drunk himself to death."
+    tale = f"“It happened in the old days. {told} I knew her, and Mara always wore my watch."
+    assert [fact.text for fact in find_facts(f"{tale}\n\n“She died young.”")] == [told]
+    assert not find_facts(f"{tale}”")
+
+
+def test_a_part_of_a_sentence_in_broken_lines_is_no_fact() -> None:
+    assert not find_facts(
+        "Mara had never learned to swim since the winter in which\nher brother Mara drowned, as he had said."
+    )
+    assert not find_facts(
+        "沈砚自幼怕水，每逢渡江必闭目默念亡母", [Entry(id="shen", type="character", name="沈砚")], "zh"
+    )
+
+
 def test_a_role_beside_a_name_counts_once() -> None:
     texts = [
         "The captain sent for Mara, the chief mate of the Heron.",
@@ -102,6 +203,8 @@ def test_a_short_name_stands_for_the_name_in_full_before_it_in_the_paragraph() -
     told = "砚自幼怕水，每逢渡江必闭目默念亡母之名。"
     assert [fact.text for fact in find_facts(f"沈砚走进门来。{told}", [shen], "zh") if fact.is_lasting] == [told]
     assert not find_facts(f"石砚摆在案上。{told}", [shen], "zh")
+    lady = Entry(id="lady", type="character", name="沈夫人")
+    assert not find_facts("沈夫人走进门来。人人自幼怕水，每逢渡江必闭目默念亡母之名。", [lady], "zh")
 
 
 def test_a_straight_quotation_mark_closes_a_speech_that_a_curly_one_opened() -> None:
@@ -146,9 +249,9 @@ def test_after_an_edit_only_the_changed_paragraph_is_read_again(monkeypatch: pyt
         return []
 
     monkeypatch.setattr("fabula.codex.facts.model.find_fact_sentences", note)
-    after = Facts([FactText("ch-1", before + "\n\nA new line.")], codex, facts)
+    after = Facts([FactText("ch-1", before + "\n\nA line that names Mara.")], codex, facts)
     assert [fact.text for fact in after.by_entry()["mara"]] == [LASTING]
-    assert read == ["A new line."]
+    assert read == ["A line that names Mara."]
 
 
 @pytest.mark.parametrize("text", ["Mara had never swum since " + "x" * 200_000 + ".", "Mara " * 50_000, "马" * 100_000])

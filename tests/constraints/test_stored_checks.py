@@ -18,6 +18,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Position
 from fabula.manuscript import projects
 from fabula.store import upgrade as migrate
+from fabula.store.connections import begin
 from fabula.store.save.loading import load_save
 from fabula.store.save.saving import save_project
 from fabula.store.schema import all_tables
@@ -107,7 +108,7 @@ def as_the_first_tables(engine: Engine) -> None:
     """Put a store's rows back into the tables of the first version, with the columns those have."""
     config = Config()
     config.set_main_option("script_location", str(Path(migrate.__file__).parent / "migrations"))
-    with engine.connect().execution_options(writing=True) as connection, connection.begin():
+    with engine.connect() as connection, begin(connection, writing=True):
         config.attributes["connection"] = connection
         rows = {
             table.name: [dict(row._mapping) for row in connection.execute(text(f"SELECT * FROM {table.name}"))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -24,7 +25,10 @@ from fabula.context import (
     TimelineEntry,
     View,
     Visibility,
+    candidates,
 )
+from fabula.context.candidates import Candidates
+from fabula.context.measure import MeasuredFragment
 from fabula.context.recipes import NOVEL
 from tests.context.builders import PROJECT, chunk, verdicts
 
@@ -179,3 +183,35 @@ def test_an_engine_that_remembers_answers_as_one_that_does_not(seed: int) -> Non
         )
         assert mine.prompt == plain.prompt
         assert verdicts(mine) == verdicts(plain)
+
+
+def test_rules_that_come_again_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two equal rules of a snapshot one is left out of each prompt, and the comparison is made for the first."""
+    rules = tuple(
+        Fragment(source=f"constraint:{number}", layer=Layer.RULES, part=Part.CONSTRAINT, text=text, project_id=PROJECT)
+        for number, text in enumerate(("No lamps.", "No storms.", "No lamps."))
+    )
+    engine, compared = make_engine(rules), list[tuple[str, ...]]()
+    drop_duplicates = candidates._drop_duplicates
+
+    def note(found: Candidates, names: tuple[str, ...], rank: Callable[[MeasuredFragment], float]) -> None:
+        compared.append(names)
+        drop_duplicates(found, names, rank)
+
+    monkeypatch.setattr(candidates, "_drop_duplicates", note)
+    results = [assemble_at(engine, "one", cursor) for cursor in (3, 5, 8)]
+    assert compared.count(("constraints", "rules")) == 1
+    assert len({result.prompt for result in results}) == 1
+    for result in results:
+        assert [verdict.reason for verdict in result.explain("constraint:2")] == [Reason.DUPLICATE]
+
+
+def test_a_limited_rule_that_repeats_another_is_left_out_where_it_holds() -> None:
+    always = Fragment(
+        source="constraint:a", layer=Layer.RULES, part=Part.CONSTRAINT, text="No lamps.", project_id=PROJECT
+    )
+    later = replace(always, source="constraint:b", since=Position("two"))
+    engine = make_engine((always,), (later,))
+    assert [one.reason for one in assemble_at(engine, "one").explain("constraint:b")] == [Reason.NOT_YET]
+    assert [one.reason for one in assemble_at(engine, "three").explain("constraint:b")] == [Reason.DUPLICATE]
+    assert [one.included for one in assemble_at(engine, "one").explain("constraint:a")] == [True]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import event, text
 
-from fabula.conversation import edits, participant_texts, participants
+from fabula.conversation import edits, history, participant_texts, participants
 from fabula.conversation.model import MAX_MESSAGE_CHARACTERS, Conversations, Message, MessageKind, hash_path
 from fabula.conversation.participants import Participant, conv_key
 from fabula.conversation.presence import Attendance, Presence, load_attendance
@@ -227,10 +227,8 @@ def test_conversations_are_found_by_exactly_their_people_the_latest_first(coast:
         edits.start_conversation(tx, "second", participants=["pawn:mara", "player:1"])
         edits.start_conversation(tx, "alone", participants=["player:1"])
         edits.add_message(tx, "talk", user_message("Hm."))
-        assert [talk.id for talk in edits.list_conversations(tx, conv_key=conv_key(["player:1", "pawn:mara"]))] == [
-            "talk",
-            "second",
-        ]
+        found = history.find_conversations(tx, ["player:1", "pawn:mara"], "exact")
+        assert [talk.id for talk in found] == ["talk", "second"]
         assert [talk.id for talk in edits.list_conversations(tx, limit=1)] == ["talk"]
         assert len(edits.list_conversations(tx)) == 3
 

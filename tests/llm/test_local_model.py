@@ -15,7 +15,9 @@ from fabula.llm.local_model import GGUF_ENCODING, find_counted_model, load_token
 from fabula.llm.model import ModelCall, StreamEnd
 from fabula.llm.providers.local import MODEL_FILE_VARIABLE, LocalProvider, find_model_file
 from fabula.text.tokens.gguf import GgufError, GgufVocabulary, read_metadata
+from fabula.text.tokens.paragraphs import Paragraphs
 from fabula.text.tokens.tokenizer import ByteTokenizer
+from tests.text.strings import prose
 
 TEXTS = st.one_of(
     st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=60),
@@ -58,6 +60,15 @@ def test_what_the_bundled_model_reads_never_exceeds_what_was_planned(
     planned = sum(count(one.content) + model.tokens_per_message for one in messages) + model.tokens_per_reply
     read = read_tokens(local, messages)
     assert read <= planned <= read + 60
+
+
+def test_paragraphs_are_not_counted_too_low_though_line_breaks_before_a_word_are_split() -> None:
+    tokenizer = load_tokenizer(find_counted_model("smollm2"))
+    lines = "\n\n".join(f"Sailor {number}.\n\nAye! aye! The watch is ours." for number in range(300))
+    for text in (lines, *(prose(seed, 12) for seed in range(100))):
+        paragraphs = Paragraphs(text)
+        whole = text[paragraphs.starts[0] :]
+        assert paragraphs.count_tokens(tokenizer, 0, len(paragraphs.starts)) >= tokenizer.count(whole), repr(text)
 
 
 def test_a_name_of_ones_own_is_counted_with_the_file_too() -> None:

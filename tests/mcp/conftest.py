@@ -21,6 +21,7 @@ from fabula.core.story import Position
 from fabula.manuscript import documents, projects
 from fabula.mcp.access import McpAccess
 from fabula.mcp.server import make_server
+from fabula.search.need_edits import store_place
 from fabula.store.store import Store
 from fabula.workspace.workspace import Workspace
 from mcp import Client
@@ -67,6 +68,7 @@ def plant_story(store: Store) -> None:
             codex.create(tx, entry)
         secret = Progression("It hides a halcyonid key.", Position("ch-2"), frozenset({"bo"}), ("Vellichor",))
         progressions.add(tx, "lamp", secret)
+        store_place(tx, Position("ch-2", 10), "character:bo", ("Where is the zephyrine ledger?",))
         constraints.create(tx, Constraint(id="rule", text='Never use the word "suddenly".'))
         for ident in ("mara", "bo"):
             save_participant(tx, Participant(id=f"character:{ident}", name=ident.title()))

@@ -36,6 +36,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "add_progression": {"entry": "Lamp", "text": "It goes out.", "since": "Supper"},
     "set_knowledge": {"entry": "Debt", "knower": "Mara", "since": "Supper"},
     "list_facts": {"entry": "Mara"},
+    "list_needs": {},
     "use_fact": {"entry": "Mara", "fact": "1", "use": "progression"},
     "check_continuity": {"text": "And suddenly Mara spoke.", "chapter": "3"},
     "assemble_context": {"documentId": "3", "skillId": "continue", "window": 8000},

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from fabula.search import corpus as corpus_module
 from fabula.search.corpus import CONVERSATION_PREFIX, ConversationTexts, Corpus
+from fabula.search.find import mask_current
 from fabula.search.index import disk_cache as cache
 from fabula.search.index.index import SearchIndex
 from fabula.search.index.passages import DocumentText
@@ -175,3 +177,90 @@ def test_nothing_to_search_finds_nothing() -> None:
     assert best(built, "anything") == ""
     assert built is not None
     assert built.cache_error == ""
+
+
+def edit(before: Corpus, texts: Sequence[DocumentText], conversations: ConversationTexts | None = None) -> Corpus:
+    """The corpus after an edit of a book that counts as long."""
+    said = before.conversations if conversations is None else conversations
+    return Corpus("p", texts, said, previous=before, immediate_passages=2)
+
+
+def find_usable(after: Corpus, words: str) -> list[str]:
+    """What the index that can be used at once finds, without what is outdated in it."""
+    usable = after.get_usable_index()
+    assert usable is not None
+    allowed = mask_current(usable.index, usable.outdated)
+    hits = usable.index.search(Query(parts=((words, 1.0),)), limit=3, allowed=allowed)
+    return [usable.index.passages[hit.passage_number].text for hit in hits]
+
+
+def test_after_an_edit_of_a_long_book_the_index_before_is_used_without_what_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(corpus_module, "UPDATE_PAUSE", 0.01)
+    first = Corpus("p", book())
+    before = first.build_index()
+    texts = list(first.texts)
+    texts[2] = DocumentText("ch-2", "Chapter 2", texts[2].text.replace("casket", "astrolabe"))
+    second = edit(first, texts)
+    usable = second.get_usable_index()
+    assert usable is not None
+    assert usable.index is before
+    assert list(usable.outdated) == ["ch-2"]
+    assert not any("casket" in text for text in find_usable(second, "casket"))
+    assert any("dagger" in text for text in find_usable(second, "dagger"))
+    assert any("tide2" in text for text in find_usable(second, "tide2")), "passages before the edit are as they were"
+    assert second.is_done.wait(60)
+    after = second.get_usable_index()
+    assert after is not None
+    assert not after.outdated
+    assert "astrolabe" in best(after.index, "astrolabe")
+
+
+@pytest.mark.parametrize("change", ["knowers", "title", "removed"])
+def test_nothing_of_a_chapter_is_used_that_others_may_know_now_or_that_is_gone(change: str) -> None:
+    first = Corpus("p", book())
+    first.build_index()
+    texts = {one.id: one for one in first.texts}
+    old = texts.pop("ch-2")
+    if change == "knowers":
+        texts["ch-2"] = DocumentText(old.id, old.title, old.text, frozenset({"mara"}))
+    elif change == "title":
+        texts["ch-2"] = DocumentText(old.id, "The casket", old.text)
+    second = edit(first, list(texts.values()))
+    assert not any("casket" in text or "tide2" in text for text in find_usable(second, "casket tide2"))
+
+
+def test_messages_that_are_gone_or_that_others_heard_are_not_used() -> None:
+    def say(*passages: Passage) -> ConversationTexts:
+        return ConversationTexts(60, lambda: [SearchDocument(f"{CONVERSATION_PREFIX}desk", passages)])
+
+    one, two, three = (Passage(f"history:m{n}", f"The {word} is here.") for n, word in enumerate(("key", "map", "axe")))
+    first = Corpus("p", book(), say(one, two))
+    first.build_index()
+    assert find_usable(edit(first, first.texts, say(one, two, three)), "map")[0] == two.text
+    assert two.text not in find_usable(edit(first, first.texts, say(one, three)), "map axe")
+    whispered = Passage("history:m1", two.text, known_to=frozenset({"bo"}))
+    assert two.text not in find_usable(edit(first, first.texts, say(one, whispered)), "map")
+
+
+def test_edits_that_follow_each_other_are_indexed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus_module, "UPDATE_PAUSE", 0.2)
+    built: list[SearchIndex] = []
+    real = SearchIndex.__init__
+
+    def counted(self: SearchIndex, *given: Any, **named: Any) -> None:
+        built.append(self)
+        real(self, *given, **named)
+
+    last = first = Corpus("p", book())
+    first.build_index()
+    monkeypatch.setattr(SearchIndex, "__init__", counted)
+    for number in range(5):
+        last = edit(
+            last, [*first.texts[:-1], DocumentText("ch-5", "Chapter 5", f"The sextant, for the {number}th time.")]
+        )
+        last.get_usable_index()
+    assert last.is_done.wait(60)
+    assert "4th" in best(last.built, "sextant")
+    assert len(built) == 1

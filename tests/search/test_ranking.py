@@ -107,6 +107,14 @@ def test_meaning_finds_what_shares_no_word() -> None:
     assert index.search(Query(parts=(("debt", 1.0),)), limit=1) == []
 
 
+def test_the_nearest_allowed_passage_gets_a_quarter_of_what_the_best_by_words_gets() -> None:
+    index = SearchIndex([talk(text, name=text) for text in ("a lamp", "money he owes", "his debt", "rain")])
+    near = np.array([0.1, 0.5, 0.9, 0.1], np.float32)
+    allowed = np.array([True, True, False, True])
+    found = index.search(Query(parts=(("the lamp", 1.0),)), limit=4, allowed=allowed, semantic_scores=near)
+    assert [(hit.passage_number, round(hit.score, 4)) for hit in found] == [(0, 1.0), (1, 0.25)]
+
+
 def test_vectors_nobody_knows_yet_change_nothing() -> None:
     index = SearchIndex([talk("a lamp"), talk("a ferry", name="u"), talk("rain", name="v")])
     query = Query(parts=(("ferry", 1.0),))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fabula.core.story import Position
+from fabula.search.need_edits import store_place
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.read_only import open_read_only
 from fabula.workspace.workspace import Workspace
@@ -21,6 +23,8 @@ def prepare(workspace: Workspace) -> ProjectHandle:
     project.outline.add("1", "Mara lights the lamp.")
     project.codex.add_progression("Mara", "Knows the page.", since="2")
     project.codex.relate("Mara", "Will", kind="old friend")
+    with workspace.store.write(project=project.id) as tx:
+        store_place(tx, Position("ch-02", 5), "reader", ("Who lit the lamp?",))
     project.skills.add("shorten", 'title.en = "Shorten"\ntemplate.en = "Shorten it."\n')
     workspace.settings(project.id).set("History.SummaryEveryNRounds", 11)
     workspace.settings().set("llm.provider", "clipboard", scope="person")

@@ -200,6 +200,18 @@ def test_what_is_added_or_removed_meanwhile_neither_repeats_nor_skips_what_stays
     assert len(seen) == len(set(seen))
 
 
+@given(st.lists(st.sampled_from("abc"), max_size=40), st.integers(1, 9))
+def test_items_with_the_same_name_are_handed_out_once(names: list[str], size: int) -> None:
+    items, seen, cursor = [Item(one) for one in names], list[Item](), None
+    while True:
+        page, cursor = cut_page(items, "id", cursor, size)
+        seen += page
+        if cursor is None:
+            break
+        assert len(seen) <= len(items)
+    assert seen == items
+
+
 @given(st.text())
 def test_any_text_is_a_cursor_or_a_coded_refusal(text: str) -> None:
     with suppress(FabulaError):

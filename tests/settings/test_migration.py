@@ -13,9 +13,10 @@ from sqlalchemy import text
 from fabula.manuscript import projects
 from fabula.settings.edits import list_stored
 from fabula.settings.values import list_unknown, read_values
+from fabula.store.connections import begin
 from fabula.store.save.loading import load_save
 from fabula.store.store import LOCAL_USER, Store
-from tests.store.older import CONVERSATION_COLUMNS
+from tests.store.older import CONVERSATION_COLUMNS, MODEL_TABLES
 
 BEFORE = Path(__file__).parents[1] / "fixtures" / "before_workspace"
 PROJECTS = ("lantern_coast", "wugang")
@@ -64,7 +65,7 @@ def old_store(store: Store, address: str, rows: dict[str, dict[str, str]], perso
     """The store again, opened after it was put back to the version before, with these rows in it."""
     for project in rows:
         projects.create(store, project, project_id=project)
-    with store.engine.connect().execution_options(writing=True) as connection, connection.begin():
+    with store.engine.connect() as connection, begin(connection, writing=True):
         for project, values in rows.items():
             for name, value in values.items():
                 connection.execute(
@@ -88,7 +89,7 @@ def old_store(store: Store, address: str, rows: dict[str, dict[str, str]], perso
                 connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
         connection.execute(text("DROP TABLE undo_steps"))
         connection.execute(text("DROP TABLE user_undo_steps"))
-        for table in ("request_keys", "streams", "stream_events", "people", "api_keys", "sessions"):
+        for table in ("request_keys", "streams", "stream_events", "people", "api_keys", "sessions", *MODEL_TABLES):
             connection.execute(text(f"DROP TABLE {table}"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))
     store.close()

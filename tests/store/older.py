@@ -1,4 +1,4 @@
-"""Columns that older stores lack, for tests that put a store back to an earlier version."""
+"""Columns and tables that older stores lack, for tests that put a store back to an earlier version."""
 
 from __future__ import annotations
 
@@ -9,3 +9,5 @@ CONVERSATION_COLUMNS = {
     "summaries": ("heard",),
     "recaps": ("heard",),
 }
+
+MODEL_TABLES = ("codex_quotations", "needs")

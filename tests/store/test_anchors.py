@@ -19,6 +19,7 @@ from fabula.manuscript import documents, projects
 from fabula.manuscript.tables import documents as documents_table
 from fabula.manuscript.tables import marks
 from fabula.memory.tables import memories
+from fabula.search.tables import needs
 from fabula.store.schema import all_tables
 from fabula.store.store import Store
 from fabula.store.transaction import ReadTransaction, WriteTransaction
@@ -164,6 +165,7 @@ def test_the_marks_of_every_room_are_carried(book: Store) -> None:
         tx.insert(knowledge, {"fact": "codex:mara", "knower": "ines", **place})
         tx.insert(constraints, {"id": "c", **place})
         tx.insert(memories, {"id": "m", **place})
+        tx.insert(needs, {"id": "n", "questions": ["Who told her?"], **place})
     with book.write(project="p") as tx:
         documents.write(tx, "d", "Young Mara kept the secret.")
     marked = {table.name for table in all_tables() if "since_offset" in table.c and "project_id" in table.c}
@@ -174,9 +176,10 @@ def test_the_marks_of_every_room_are_carried(book: Store) -> None:
         "knowledge",
         "constraints",
         "memories",
+        "needs",
     }
     with book.read(project="p") as reading:
-        for table in (entries, progressions, knowledge, constraints, memories):
+        for table in (entries, progressions, knowledge, constraints, memories, needs):
             assert [row.since_offset for row in reading.rows(table)] == [15], table.name
 
 

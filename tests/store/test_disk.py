@@ -33,6 +33,7 @@ def test_when_the_database_may_not_grow_the_writer_is_told_that_the_disk_is_full
     store.close()
 
     store = Store.open(tmp_path)
+    store._idle.close()
     store.engine.dispose()
     bound = (tmp_path / DATABASE_FILE).stat().st_size // 4096 + 20
     event.listen(store.engine, "connect", lambda raw, _: raw.execute(f"PRAGMA max_page_count = {bound}").close())

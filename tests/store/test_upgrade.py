@@ -26,7 +26,7 @@ from fabula.manuscript import documents, projects
 from fabula.manuscript.tables import documents as rows
 from fabula.store import upgrade
 from fabula.store.backup import list_backups
-from fabula.store.connections import DATABASE_FILE, is_server_url, make_postgres_engine, make_sqlite_engine
+from fabula.store.connections import DATABASE_FILE, begin, is_server_url, make_postgres_engine, make_sqlite_engine
 from fabula.store.schema import METADATA, table_info
 from fabula.store.store import Store
 from fabula.store.upgrade import LATEST_VERSION, find_schema_version
@@ -153,8 +153,8 @@ def test_a_store_of_before_the_workspace_is_upgraded_and_keeps_every_row(before_
     store.close()
     after = _contents(file)
     kept_for_a_while = {"continuity", "prefixes", "assemblies", "request_keys", "streams", "stream_events"}
-    access = {"people", "api_keys", "sessions"}
-    assert after.keys() - before.keys() == {"undo_steps", "user_undo_steps", *kept_for_a_while, *access}
+    access, by_model = {"people", "api_keys", "sessions"}, {"codex_quotations", "needs"}
+    assert after.keys() - before.keys() == {"undo_steps", "user_undo_steps", *kept_for_a_while, *access, *by_model}
     assert _without_settings(after, before) == _without_settings(before, before)
     copies = [copy for copy in list_backups(file) if copy.stem.endswith("before-upgrade")]
     assert [_contents(copy) for copy in copies] == [before], "the copy is what was there before"
@@ -304,7 +304,7 @@ def _make_store(address: str, version: str) -> None:
         engine = make_sqlite_engine(Path(address) / DATABASE_FILE)
     config = Config()
     config.set_main_option("script_location", str(Path(upgrade.__file__).parent / "migrations"))
-    with engine.connect().execution_options(writing=True) as connection, connection.begin():
+    with engine.connect() as connection, begin(connection, writing=True):
         config.attributes["connection"] = connection
         command.upgrade(config, version)
     engine.dispose()

@@ -88,8 +88,8 @@ def write_on(address: str, project: str) -> None:
     store = Store.open(address)
     chance = random.Random()
     if store.file is not None and chance.random() < 0.5:
-        with store.engine.connect() as connection:  # which the pool hands out again
-            connection.exec_driver_sql("PRAGMA wal_autocheckpoint = 8")  # so that kills meet checkpoints, too
+        with store.write(project=project) as tx:  # on the connection that the next changes get, too
+            tx._connection.exec_driver_sql("PRAGMA wal_autocheckpoint = 8")  # so that kills meet checkpoints
     for number in range(1_000_000):
         token = f"{os.getpid()}-{number}"
         with store.write(project=project) as tx:

@@ -126,6 +126,18 @@ def test_numbers_stand_for_names_and_one_name_for_a_list(workspace: Workspace, p
     assert workspace.project(1).id == project.id  # type: ignore[arg-type]
 
 
+def test_one_struct_does_not_stand_for_a_list_of_them() -> None:
+    class Verbs:
+        @check_arguments
+        def show(self, fragments: list[Fragment]) -> int:
+            return len(fragments)
+
+    fragment = Fragment(source="a", layer=Layer.IMMEDIATE, text="b", project_id="p")
+    assert Verbs().show([fragment]) == 1
+    assert "fragments" in refused(lambda: Verbs().show(fragment))  # type: ignore[arg-type]
+    assert "fragments" in refused(lambda: Verbs().show("words"))  # type: ignore[arg-type]
+
+
 def test_tables_stand_for_checks_and_presets(project: ProjectHandle) -> None:
     made = project.constraints.add("Never mention rain.", check={"kind": "banned", "words": ["rain"]})
     assert made.check is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from random import Random
 from typing import Any, get_args
 
@@ -212,6 +213,20 @@ def test_recording_a_message_takes_six_statements_and_a_reply_up_to_five_more(pa
     assert counts[0] == (6, 11), "with the rules for recaps"
     assert counts[-1][0] == 6
     assert counts[-1][1] in (9, 10), "with the job that waits, which is put off once a second"
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_recording_a_message_changes_eight_pages(party: ProjectHandle) -> None:
+    assert party.store is not None
+    assert party.store.file is not None
+    log = Path(f"{party.store.file}-wal")
+    say(party, "Ann", "Hello.")
+    changed = []
+    for number in range(10):
+        before = log.stat().st_size
+        say(party, "Ann", f"Hello {number}.")
+        changed.append((log.stat().st_size - before) // 4120)  # a page and its header
+    assert min(changed) <= 8, "a page of each table and index, but not of what a message leaves as it is"
 
 
 def test_a_speakers_request_after_a_new_message_reads_what_changed_once(

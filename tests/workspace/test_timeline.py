@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
+from fabula.codex import Entry
+from fabula.codex.name_index import NameIndex
 from fabula.core.errors import Code, FabulaError
+from fabula.workspace import timeline
 from fabula.workspace.project import ProjectHandle
 
 
@@ -15,6 +20,27 @@ def test_only_those_who_are_named_most_are_counted(coast: ProjectHandle) -> None
     with pytest.raises(FabulaError) as refusal:
         coast.timeline.read(most=0)
     assert refusal.value.code is Code.REQUEST_INVALID
+
+
+def test_the_book_is_searched_for_names_once_between_two_changes(
+    coast: ProjectHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[int] = []
+
+    def make_index(entries: Iterable[Entry]) -> NameIndex:
+        searched.append(1)
+        return NameIndex(entries)
+
+    monkeypatch.setattr(timeline, "NameIndex", make_index)
+    first = coast.timeline.read(["Mara"]).appearances
+    assert coast.timeline.read(["Mara"]).appearances == first
+    assert coast.timeline.read(["Grace Odell"]).appearances != first
+    assert len(searched) == 1
+    coast.chapters.write("ch-01", "Mara. Mara. Mara.")
+    assert coast.timeline.read(["Mara"]).appearances[0].counts[0] == 3
+    coast.codex.edit("mara", aliases=["Maz"])
+    coast.chapters.write("ch-01", "Maz.")
+    assert coast.timeline.read(["Mara"]).appearances[0].counts[0] == 1
 
 
 def test_a_chapter_happens_where_it_was_put(coast: ProjectHandle) -> None:

@@ -456,3 +456,17 @@ def test_no_longer_answer_is_asked_for_than_the_window_has_room_for(sample: Stor
     limit = asked.get("max_tokens") or asked["max_completion_tokens"]
     assert limit + sample.runs()[0].assembly_summary["tokens"] <= 3000
     assert limit < 2000
+
+
+def test_the_demo_makes_no_synopsis_no_entries_and_no_critique(sample: StoredSample) -> None:
+    async def ask(skill: str) -> list[WritingEvent]:
+        choice = sample.handle.choose_model(provider="demo")
+        request = sample.handle.request(document_id="ch-06", skill_id=skill)
+        return [event async for event in sample.handle.write(request, choice=choice)]
+
+    for skill in ("synopsis", "extract", "critique"):
+        with pytest.raises(FabulaError) as caught:
+            asyncio.run(ask(skill))
+        assert caught.value.code is Code.LLM_REFUSED
+    assert any(isinstance(event, Completed) for event in asyncio.run(ask("continue")))
+    assert len(sample.runs()) == 1

@@ -28,7 +28,7 @@ HEADINGS = (
     ),
     (
         message("Story"),
-        ("chapter", "revision", "search", "timeline", "synopsis", "outline", "constraint", "memory"),
+        ("chapter", "revision", "search", "need", "timeline", "synopsis", "outline", "constraint", "memory"),
     ),
     (message("Codex"), ("codex", "extract", "fact", "lorebook", "series")),
     (message("Conversation"), ("chat", "history", "participant", "biography", "recap", "preset")),
@@ -94,6 +94,7 @@ PLACEHOLDERS = (
     message("MEMORY"),
     message("NAME"),
     message("NAMES"),
+    message("NEED"),
     message("NEW"),
     message("NUMBER"),
     message("OFFERED"),

@@ -9,7 +9,7 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import ANY_PROJECT, JSON, PROJECT, STORE
-from fabula.cli.output import print_json, print_line, report, say
+from fabula.cli.output import print_json, print_line, render, report, say
 from fabula.core.messages import message, plural
 
 ENTRY = Annotated[str, Argument(help="An entry, by its name, number or id.")]
@@ -36,7 +36,10 @@ def list_facts(project: ANY_PROJECT, entry: ENTRY, store: STORE = None, as_json:
         say("The book says nothing of {name} that would be worth a line.", name=name)
         return
     for fact in shown.facts:
-        print_line(f"{fact.number:>3}  {fact.text}  ({fact.chapter})")
+        where = fact.chapter
+        if fact.origin == "model":
+            where = render(message("{chapter}, found by the model", chapter=fact.chapter))
+        print_line(f"{fact.number:>3}  {fact.text}  ({where})")
     say("Take one into the codex with: fabula fact use PROJECT ENTRY NUMBER --as progression")
 
 

@@ -33,6 +33,7 @@ COMMANDS = {  # by module
     "codex": ("codex",),
     "extract": ("extract",),
     "fact": ("fact",),
+    "need": ("need",),
     "lorebook": ("lorebook",),
     "series": ("series",),
     "participant": ("participant",),

@@ -56,6 +56,8 @@ _NAMES = (
     message("index"),
     message("recap"),
     message("proposals"),
+    message("facts"),
+    message("needs"),
     # why an earlier text was replaced
     message("typed"),
     message("labelled"),

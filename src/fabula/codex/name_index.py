@@ -90,6 +90,11 @@ class NameIndex:
         return tuple(takewhile(lambda entry: entry.level is Level.ALWAYS, self.entries))
 
     @cached_property
+    def character_ids(self) -> frozenset[str]:
+        """The ids of the characters."""
+        return frozenset(entry.id for entry in self.entries if entry.type == "character")
+
+    @cached_property
     def ids_with_later_names(self) -> frozenset[str]:
         """The ids of entries that get further names by a progression."""
         return frozenset(entry.id for entry in self.entries if any(step.aliases for step in entry.progressions))

@@ -281,8 +281,8 @@ class _EntryScorer:
         scene = cache.count_in_scene(find, window.end)
         if scene is None:
             return {}
-        by_id, counts = self._codex.by_id, scene.counts
-        people = [ident for ident in counts if by_id[ident].type == "character"]
+        characters, counts = self._codex.name_index.character_ids, scene.counts
+        people = [ident for ident in counts if ident in characters]
         if self._accepts is not None:
             later = self._codex.name_index.ids_with_later_names.intersection(people)
             if later:

@@ -1,8 +1,8 @@
-"""Tables of the codex: entries, relations, progressions, knowledge, pins and renames."""
+"""Tables of the codex: entries, relations, progressions, knowledge, pins, renames and what a model quotes."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import BigInteger, Column, Index, Text
 
@@ -109,4 +109,16 @@ renames = project_table(
     json_column("changes"),
     text_column("made"),
     Column("number", BigInteger, nullable=False, server_default="0"),  # in the order they were made; 0 for older ones
+)
+
+quotations = project_table(
+    "codex_quotations",  # sentences that a model named as facts, each with its entry
+    TableInfo(area="facts", owner="project", item="document_id", derived=("origin", ("model",))),
+    Column("document_id", Text, nullable=False),
+    json_column("quotations", info={"type": list[tuple[str, str]]}),  # the id of the entry, and the sentence
+    text_column("origin", "model", info={"type": Literal["model"]}),
+    text_column("made_from"),  # hash of the text that the model read
+    text_column("made"),
+    project_foreign_key(["document_id"], "documents"),
+    key=("document_id",),
 )

@@ -15,8 +15,9 @@ from threading import Lock
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 
-_FREE: Future[None] = Future()  # a place that was free at once; to make a future takes longer than to admit a caller
-_FREE.set_result(None)
+# A place that was free at once. To make a future takes longer than to admit a caller, and so does asking one.
+FREE_PLACE: Future[None] = Future()
+FREE_PLACE.set_result(None)
 
 
 class AdmissionQueue:
@@ -34,7 +35,8 @@ class AdmissionQueue:
         """Run the body once there is a place for it, or refuse. Callers that run are never disturbed."""
         place = self.enter(key)
         try:
-            place.result()
+            if place is not FREE_PLACE:
+                place.result()
             yield
         finally:
             self.leave(key, place)
@@ -44,7 +46,7 @@ class AdmissionQueue:
         with self._lock:
             if self._running.get(key, 0) < self._max_running:
                 self._running[key] = self._running.get(key, 0) + 1
-                return _FREE
+                return FREE_PLACE
             line = self._waiting.get(key, ())
             if len(line) >= self._max_waiting:
                 raise FabulaError(
@@ -72,7 +74,7 @@ class AdmissionQueue:
             line = self._waiting.get(key)
             if line is not None and place in line:
                 line.remove(place)
-            elif not place.cancelled():
+            elif place is FREE_PLACE or not place.cancelled():
                 while line and granted is None:
                     following = line.popleft()
                     granted = following if following.set_running_or_notify_cancel() else None

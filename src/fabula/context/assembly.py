@@ -62,7 +62,7 @@ from fabula.context.trace import Reason, Trace, Verdict
 from fabula.context.vantage import at_stored_position, resolve_vantage
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
-from fabula.core.messages import Sentence, join_names, message
+from fabula.core.messages import Sentence, join_names, plural
 from fabula.core.relevance import PREVIOUSLY_INCLUDED
 from fabula.core.story import Vantage
 from fabula.core.view import View
@@ -75,7 +75,8 @@ log = logging.getLogger("fabula.context")
 _CONDITION_STATE = "preset:timed"  # the key in the source state for messages that are active or resting
 _VARIABLE_STATE = "macros"  # and for the variables of macros
 _UNLIMITED = 1 << 40
-_MAX_FITS = 6  # fits tried where token counts do not add up
+_MAX_FITS = 10  # fits tried where token counts do not add up,
+_SMALL_STEPS = 6  # of which the first leave out little; what is cut may be cut in large pieces
 
 
 class RecipeSources(Struct, frozen=True):
@@ -379,7 +380,7 @@ class Assembly(Struct, kw_only=True):
         request, recipe, budget, measure = self.request, self.recipe, prepared.budget, prepared.measure
         attachments = prepared.attachments
         late_joiners = recipe.late_joiners if request.late_joiners is None else request.late_joiners
-        for _ in range(_MAX_FITS):
+        for attempt in range(_MAX_FITS):
             selection = fit(
                 candidates,
                 budget,
@@ -403,13 +404,15 @@ class Assembly(Struct, kw_only=True):
             excess = rendered.tokens - budget.total
             if excess <= 0:
                 return _Selected(candidates, selection, order, placed, rendered)
-            budget = budget.reserve(excess + 1)
+            budget = budget.reserve((excess + 1) << max(attempt - _SMALL_STEPS + 1, 0))
         raise FabulaError(
             Code.INPUT_TOO_LARGE,
-            message(
-                "What cannot be left out needs {excess} tokens more than this window has. Use a larger window, "
+            plural(
+                excess,
+                "What cannot be left out needs one token more than this window has. Use a larger window, "
                 "a shorter instruction or fewer rules.",
-                excess=excess,
+                "What cannot be left out needs {count} tokens more than this window has. Use a larger window, "
+                "a shorter instruction or fewer rules.",
             ),
         )
 

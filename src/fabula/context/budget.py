@@ -113,11 +113,11 @@ def compute_budget(
     Where messages will split is not known yet, so the overhead is counted for the worst case.
     """
     model = measure.model
-    fixed = (measure.count_block(identity.strip()) if identity.strip() else 0) + model.tokens_per_reply
+    fixed = (measure.make_fixed_block(identity.strip()).tokens if identity.strip() else 0) + model.tokens_per_reply
     messages, last_role = 2, "system"
     for node in preset.nodes:
         if node.content.strip():
-            fixed += measure.count_block(node.content.strip())
+            fixed += measure.make_fixed_block(node.content.strip()).tokens
             if node.injection_strategy is not None:
                 messages += 2
         if node.role != last_role or not (recipe.merge_same_role or recipe.alternate):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,7 +18,7 @@ from msgspec.structs import replace
 from fabula.context.attachments import NO_ROOM_FOR_ATTACHMENT, is_attachment
 from fabula.context.budget import Limits
 from fabula.context.gate import Gate
-from fabula.context.measure import SECTIONS, Measure, MeasuredFragment
+from fabula.context.measure import SECTIONS, STABLE_SECTIONS, Measure, MeasuredFragment, MeasuredGroup
 from fabula.context.trace import FragmentOutcome, Reason, name_fragment
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Part
@@ -63,23 +65,41 @@ def sort_candidates(
     position of the story, and keeps the stable prefix longer.
     """
     candidates = Candidates()
-    stable: list[MeasuredFragment] = []
+    stable: list[MeasuredGroup] = []
     others: list[MeasuredFragment] = []
     for group in groups:
         known = measure.measure_group(group) if type(group) is tuple and not excluded else None
         if known is None or known.pieces is None or known.project_ids != {gate.project_id}:
             others += _admit(group, gate, measure, excluded, candidates)
         elif known.is_stable:
-            stable += known.pieces
+            stable.append(known)
         else:
             others += known.pieces
-    sections: dict[str, list[MeasuredFragment]] = {name: getattr(candidates, name) for name in SECTIONS}
-    for piece in (*stable, *others):
-        sections[piece.section].append(piece)
-    _drop_duplicates(candidates, ("constraints", "rules"), _by_tier)
-    _drop_duplicates(candidates, ("settings",), _by_tier)
+    limited: list[MeasuredFragment] = []  # rules and settings that the position decides on
+    for piece in others:
+        if piece.section in STABLE_SECTIONS:
+            limited.append(piece)
+        else:
+            getattr(candidates, piece.section).append(piece)
+    sort = _sort_rules if limited else _sort_rules_once
+    rules = sort(tuple(stable), tuple(limited))
+    candidates.constraints, candidates.rules, candidates.settings = rules.constraints, rules.rules, rules.settings
+    candidates.outcomes += rules.outcomes
     _drop_duplicates(candidates, ("retrieved",), _by_score)
     return candidates
+
+
+def _sort_rules(groups: tuple[MeasuredGroup, ...], limited: tuple[MeasuredFragment, ...]) -> Candidates:
+    """The rules and settings, each once: those of groups before those that the position decides on."""
+    candidates = Candidates()
+    for piece in chain(*[group.pieces or () for group in groups], limited):
+        getattr(candidates, piece.section).append(piece)
+    _drop_duplicates(candidates, ("constraints", "rules"), _by_tier)
+    _drop_duplicates(candidates, ("settings",), _by_tier)
+    return candidates
+
+
+_sort_rules_once = lru_cache(maxsize=256)(_sort_rules)  # groups come again with each request
 
 
 def _admit(

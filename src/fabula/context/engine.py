@@ -45,6 +45,7 @@ log = logging.getLogger("fabula.context")
 
 _MAX_MEASURES = 8  # models and languages whose counts are kept
 _MAX_PRESETS = 64  # that are kept completed
+_MAX_SETUPS = 256  # of recipes with the options of projects
 
 
 class EngineSettings(Struct, frozen=True, kw_only=True):
@@ -56,6 +57,19 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_SETTINGS = EngineSettings()
+
+
+class _RecipeSetup(Struct, frozen=True):
+    """A recipe and the limits as a project's options have them, with the recipe's sources.
+
+    `missing` are names in the recipe that no source has.
+    """
+
+    options: AssemblyOptions | None
+    recipe: Recipe
+    limits: Limits
+    sources: RecipeSources
+    missing: tuple[str, ...]
 
 
 class Engine:
@@ -75,7 +89,7 @@ class Engine:
         self._sources = _name_sources(sources)
         self._settings = settings
         self._recipes = recipes
-        self._recipe_sources = {recipe.sources: self._find_sources(recipe) for recipe in recipes.values()}
+        self._setups: dict[tuple[str, int], _RecipeSetup] = {}  # by the recipe, and the id of the options
         self._named = dict.fromkeys(name for recipe in recipes.values() for name in recipe.sources)
         self._unnamed = [name for name in self._sources if name not in self._named]
         self._tokenizer_for, self._model_for = tokenizer_for, model_for
@@ -84,6 +98,7 @@ class Engine:
         self._measures: dict[tuple[str, int | None, str | None, Language], Measure] = {}
         self._count_lock, self._counts = Lock(), (0, 0)
         self._presets: dict[tuple[int, int, str], tuple[Preset, Preset, CompletePreset]] = {}
+        self._valid_profile: BudgetProfile | None = None  # that was checked last
 
     @property
     def limits(self) -> Limits:
@@ -145,14 +160,12 @@ class Engine:
     ) -> Result:
         view = _check_view(request, view)
         _check_material(fragments, continuity)
-        recipe, limits = self._find_recipe(request.recipe), self._settings.limits
-        options = view.snapshot(AssemblyOptions)
-        if options is not None:
-            recipe, limits = options.adjust_recipe(recipe), options.adjust_limits(limits)
+        setup = self._find_setup(request.recipe, view.snapshot(AssemblyOptions))
+        recipe = setup.recipe
         warnings: list[str] = []
         measure = self._find_measure(request, view.project.language, warnings)
-        profile = _check_profile(view.snapshot(BudgetProfile) or self._settings.profile, measure.phrases, warnings)
-        warnings += self._warn_of_sources(recipe, measure.phrases)
+        profile = self._check_profile(view.snapshot(BudgetProfile), measure.phrases, warnings)
+        warnings += self._warn_of_sources(setup, measure.phrases)
         assembly = Assembly(
             request=request,
             view=view,
@@ -165,9 +178,9 @@ class Engine:
                 resolve_vantage(request, view),
                 view.timeline,
             ),
-            sources=self._get_sources(recipe),
+            sources=setup.sources,
             gatherer=self._gatherer,
-            limits=limits,
+            limits=setup.limits,
             dry_run=dry_run,
         )
         try:
@@ -225,52 +238,63 @@ class Engine:
         self._measures[key] = measure
         return measure
 
-    def _get_sources(self, recipe: Recipe) -> RecipeSources:
-        """The sources of a recipe, also where injection is switched off."""
-        sources = self._recipe_sources.get(recipe.sources)
-        if sources is None:
-            sources = self._recipe_sources[recipe.sources] = self._find_sources(recipe)
-        return sources
-
-    def _find_sources(self, recipe: Recipe) -> RecipeSources:
-        sources = [self._sources[name] for name in recipe.sources if name in self._sources]
-        return RecipeSources(
-            SourceGroup.from_sources(source for source in sources if source.runs_first),
-            SourceGroup.from_sources(source for source in sources if not source.runs_first),
+    def _find_setup(self, name: str, options: AssemblyOptions | None) -> _RecipeSetup:
+        """The recipe of that name as a project has it. Its options come again with each request."""
+        key = (name, id(options))
+        setup = self._setups.get(key)
+        if setup is not None and setup.options is options:
+            return setup
+        recipe, limits = self._find_recipe(name), self._settings.limits
+        if options is not None:
+            recipe, limits = options.adjust_recipe(recipe), options.adjust_limits(limits)
+        sources = [self._sources[one] for one in recipe.sources if one in self._sources]
+        # The built-in recipes name every source of the project; an engine may have some of these only.
+        is_own = bool(self._sources) and recipe is not RECIPES.get(recipe.name)
+        setup = _RecipeSetup(
+            options,
+            recipe,
+            limits,
+            RecipeSources(
+                SourceGroup.from_sources(source for source in sources if source.runs_first),
+                SourceGroup.from_sources(source for source in sources if not source.runs_first),
+            ),
+            tuple(one for one in recipe.sources if one not in self._sources) if is_own else (),
         )
+        if len(self._setups) >= _MAX_SETUPS:
+            self._setups.clear()
+        self._setups[key] = setup
+        return setup
 
-    def _warn_of_sources(self, recipe: Recipe, phrases: Phrases) -> list[str]:
-        """Warn of sources that no recipe names, and of names in the recipe that no source has (ctx-14).
-
-        The built-in recipes name every source of the project; an engine may have some of these only.
-        """
+    def _warn_of_sources(self, setup: _RecipeSetup, phrases: Phrases) -> list[str]:
+        """Warn of sources that no recipe names, and of names in the recipe that no source has (ctx-14)."""
         warnings = [
             phrases.format_warning(Code.SOURCE_NOT_IN_RECIPE, name=name, near=_suggest(name, self._named))
             for name in self._unnamed
         ]
-        if self._sources and recipe is not RECIPES.get(recipe.name):
-            missing = [name for name in recipe.sources if name not in self._sources]
-            for name in missing:
-                values = {"recipe": recipe.name, "name": name, "near": _suggest(name, self._sources)}
-                warnings.append(phrases.format_warning(Code.RECIPE_SOURCE_MISSING, **values))
+        for name in setup.missing:
+            values = {"recipe": setup.recipe.name, "name": name, "near": _suggest(name, self._sources)}
+            warnings.append(phrases.format_warning(Code.RECIPE_SOURCE_MISSING, **values))
         return warnings
+
+    def _check_profile(self, own: BudgetProfile | None, phrases: Phrases, warnings: list[str]) -> BudgetProfile:
+        """The profile of a project, or else of the engine; the default one and a warning where it makes no sense."""
+        profile = own or self._settings.profile
+        if profile is self._valid_profile:
+            return profile
+        try:
+            profile.check()
+        except FabulaError as error:
+            sentence = message("{sentence} The default shares are used.", sentence=error.message)
+            warnings.append(f"{Code.BUDGET_FALLBACK.value}: {sentence.render(phrases.language)}")
+            return BudgetProfile()
+        self._valid_profile = profile
+        return profile
 
 
 def _suggest(name: str, names: Iterable[str]) -> Sentence | str:
     """The question whether another name was meant, if one is near."""
     near = find_similar_names(name, names, most=1)
     return message(" Did you mean {near!r}?", near=near[0]) if near else ""
-
-
-def _check_profile(profile: BudgetProfile, phrases: Phrases, warnings: list[str]) -> BudgetProfile:
-    """The profile, or the default one and a warning."""
-    try:
-        profile.check()
-    except FabulaError as error:
-        sentence = message("{sentence} The default shares are used.", sentence=error.message)
-        warnings.append(f"{Code.BUDGET_FALLBACK.value}: {sentence.render(phrases.language)}")
-        return BudgetProfile()
-    return profile
 
 
 def _name_sources(sources: Iterable[Source]) -> dict[str, Source]:

@@ -109,6 +109,7 @@ class SourceGroup(Struct, frozen=True):
     sources: tuple[Source, ...]
     blocking: tuple[Source, ...]
     stateful: tuple[StatefulSource, ...]
+    render_input: frozenset[str]  # the names of those that put the input into one of their fragments
 
     @classmethod
     def from_sources(cls, sources: Iterable[Source]) -> SourceGroup:
@@ -116,7 +117,8 @@ class SourceGroup(Struct, frozen=True):
         asked = tuple(sources)
         blocking = tuple(source for source in asked if source.blocking or _is_async(source))
         stateful = [source for source in asked if hasattr(source, "save_state") and source not in blocking]
-        return cls(asked, blocking, tuple(cast("list[StatefulSource]", stateful)))
+        render_input = frozenset(source.name for source in asked if getattr(source, "renders_input", False))
+        return cls(asked, blocking, tuple(cast("list[StatefulSource]", stateful)), render_input)
 
 
 def _is_async(source: Source) -> bool:
@@ -188,7 +190,7 @@ class Gatherer:
         gathered = GatheredFragments([], [])
         for source in group.sources:
             try:
-                if source.name in calls:
+                if calls and source.name in calls:
                     fragments = self._wait(source, calls[source.name], deadline)
                 else:
                     fragments = self._check(source.fragments(source_request, view))
@@ -201,13 +203,16 @@ class Gatherer:
                 continue
             if fragments:
                 gathered.groups.append(fragments)
-            gathered.input_rendered |= getattr(source, "renders_input", False)
+            if group.render_input and source.name in group.render_input:
+                gathered.input_rendered = True
         return gathered
 
     def _check(self, answer: Any) -> Sequence[Fragment]:
         """The answer of a source as a sequence of fragments, of which there may be only so many."""
+        if type(answer) is tuple and not answer:
+            return answer
         limit = self._limits.source_fragments
-        fragments = answer if type(answer) is tuple else list(islice(answer, limit + 1))
+        fragments = answer if type(answer) in (tuple, list) else list(islice(answer, limit + 1))
         if len(fragments) > limit:
             raise FabulaError(Code.FRAGMENT_INVALID, message("more than {limit} fragments", limit=limit))
         for kind in set(map(type, fragments)):

@@ -62,7 +62,10 @@ class MeasuredGroup(Struct, frozen=True, eq=False):
 class Measure:
     """Measures fragments for one tokenizer and one language, and caches what it measured."""
 
-    __slots__ = ("_fragments", "_groups", "_lists", "headings", "model", "phrases", "settings_tokens", "tokenizer")
+    __slots__ = (
+        *("_fixed", "_fragments", "_groups", "_lists"),
+        *("headings", "model", "phrases", "settings_tokens", "tokenizer"),
+    )
 
     def __init__(self, tokenizer: Tokenizer, phrases: Phrases, model: Model) -> None:
         self.tokenizer = tokenizer
@@ -71,6 +74,7 @@ class Measure:
         self._fragments = BoundedCache[int, MeasuredFragment](CACHED_CHARACTERS)
         self._groups: dict[int, MeasuredGroup] = {}
         self._lists: dict[tuple[str, tuple[str, ...]], TextBlock] = {}
+        self._fixed: dict[str, TextBlock] = {}
         # what a list of settings takes beside its items
         self.settings_tokens = self.count_block(phrases.headings["settings"]) + 1
         self.headings = {
@@ -84,6 +88,15 @@ class Measure:
     def make_block(self, text: str) -> TextBlock:
         """A text with the blank line behind it."""
         return TextBlock(text + BLOCK_SEPARATOR, self.count_block(text))
+
+    def make_fixed_block(self, text: str) -> TextBlock:
+        """The block of a text of the project or its preset, which comes again with each request."""
+        block = self._fixed.get(text)
+        if block is None:
+            if len(self._fixed) >= MAX_LISTS:
+                self._fixed.clear()
+            block = self._fixed[text] = self.make_block(text)
+        return block
 
     def count_at_end(self, block: TextBlock) -> int:
         """The tokens of a block at the end of a message, where its line breaks are stripped."""
@@ -168,11 +181,12 @@ class Measure:
 
 
 def _is_stable(piece: MeasuredFragment) -> bool:
-    return piece.section in ("constraints", "rules", "settings") and piece.fragment.placement is None
+    return piece.section in STABLE_SECTIONS and piece.fragment.placement is None
 
 
+STABLE_SECTIONS = ("constraints", "rules", "settings")
 SECTIONS = (
-    *("constraints", "rules", "settings", "retrieved"),
+    *(*STABLE_SECTIONS, "retrieved"),
     *("scene", "cursor", "after", "editor_state", "history", "instruction"),
 )
 _SECTIONS_BY_PART = {

@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.text.names.mention_cache import FindNames, MentionCache
+from fabula.text.term_cache import TermCache
+from fabula.text.terms import find_shared_terms
 from fabula.text.windows import TextWindow
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Nearby(Struct, frozen=True):
     visible_start: int = 0
     visible_end: int | None = None
     mention_cache: MentionCache | None = None  # of the full text
+    term_cache: TermCache | None = None
     kind: NearbyKind = "cursor"
 
     @property
@@ -56,6 +59,16 @@ class Nearby(Struct, frozen=True):
     def after(self) -> str:
         """What is near after the cursor."""
         return self.full_text[self.cursor : self.near_end]
+
+    def find_terms(self, before: int, after: int) -> frozenset[str]:
+        """The terms of so many characters before the cursor and behind it; without a cursor, of the first ones."""
+        if self.cursor is None:
+            return find_shared_terms(self.full_text[:before])
+        start, end = max(self.cursor - before, self.visible_start), self.cursor + after
+        end = min(end, self.cursor if self.near_end is None else self.near_end)
+        if self.term_cache is None:
+            return find_shared_terms(self.full_text[start:end])
+        return self.term_cache.find_between(start, end)
 
     def nearest_mentions(self, find: FindNames, accepts: Callable[[NameMatch], bool] | None = None) -> dict[str, float]:
         """How near the nearest mention of each owner is, from 0 (at the far edge) to 1 (at the cursor).
@@ -143,7 +156,8 @@ def _around_cursor(window: TextWindow, after: str) -> Nearby:
     if after and cursor >= size:
         return _between(text[visible_start:], after, cursor - start)
     end = min(cursor + REACH, size)
-    return Nearby(text, cursor, start, end, visible_start, min(end + MARGIN, size), window.paragraphs.mention_cache)
+    paragraphs, visible_end = window.paragraphs, min(end + MARGIN, size)
+    return Nearby(text, cursor, start, end, visible_start, visible_end, paragraphs.mention_cache, paragraphs.term_cache)
 
 
 def _between(before: str, after: str, reach: int = REACH) -> Nearby:

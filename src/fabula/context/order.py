@@ -105,9 +105,11 @@ def select_previously_included(
 def find_first_offsets(order: RetrievedOrder, before: Continuity, offset: int, *, same_place: bool) -> dict[str, int]:
     """For each fragment of the layer, the first offset of this document at which it was included."""
     sources = [piece.fragment.source for piece in (*order.main, *order.late)]
-    if not same_place:  # what an earlier document brought along is known in all of this one
-        return dict.fromkeys(sources, offset) | dict.fromkeys(before.included_at.keys() & set(sources), 0)
     known = before.included_at
+    if not known:
+        return dict.fromkeys(sources, offset)
+    if not same_place:  # what an earlier document brought along is known in all of this one
+        return dict.fromkeys(sources, offset) | dict.fromkeys(known.keys() & set(sources), 0)
     return {source: min(known.get(source, offset), offset) for source in sources}
 
 

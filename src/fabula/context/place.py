@@ -68,17 +68,19 @@ def place(
     }
     slots = placed.slots
     if identity.strip():
-        slots.append(Slot("system", "identity", [measure.make_block(identity.strip())], is_stable=True))
+        slots.append(Slot("system", "identity", [measure.make_fixed_block(identity.strip())], is_stable=True))
     for node in nodes:
         anchor = node.anchor or ""
-        slots += injector.at_anchor(anchor, "before")
+        if injector.by_anchor:
+            slots += injector.at_anchor(anchor, "before")
         if layers.get(anchor):
             slots.append(Slot(_role(node), anchor, layers[anchor]))
         elif anchor == "chat_history":
             slots += _place_conversation(candidates, selection, order, injector, measure, _role(node))
         elif node.content.strip():
-            slots.append(Slot(_role(node), "preset", [measure.make_block(node.content.strip())]))
-        slots += injector.at_anchor(anchor, "after")
+            slots.append(Slot(_role(node), "preset", [measure.make_fixed_block(node.content.strip())]))
+        if injector.by_anchor:
+            slots += injector.at_anchor(anchor, "after")
         if anchor == "settings":  # the stable prefix ends here (pre-1)
             for slot in slots:
                 slot.is_stable = True
@@ -96,14 +98,16 @@ class _Injector:
     """Takes messages and fragments with a placement of their own, and gives them back where they belong."""
 
     def __init__(self, preset: CompletePreset, measure: Measure, placed: PlacedPrompt) -> None:
-        self._anchors = frozenset(node.anchor for node in preset.nodes if node.anchor)
+        self._anchors = preset.anchors
         self._measure = measure
         self._placed = placed
-        self._by_anchor: dict[tuple[str, str], list[_Injected]] = {}
+        self.by_anchor: dict[tuple[str, str], list[_Injected]] = {}
         self.by_depth: dict[int, list[_Injected]] = {}
 
-    def take_nodes(self, preset: CompletePreset) -> list[Node]:
+    def take_nodes(self, preset: CompletePreset) -> Sequence[Node]:
         """Take the preset's messages that are injected; return the nodes that stay where they are listed."""
+        if not preset.has_injected:
+            return preset.nodes
         staying: list[Node] = []
         for name, node in zip(preset.names, preset.nodes, strict=True):
             strategy = node.injection_strategy
@@ -134,7 +138,7 @@ class _Injector:
         if placement.depth is not None:
             self.by_depth.setdefault(placement.depth, []).append(injected)
         elif anchor in self._anchors:
-            self._by_anchor.setdefault((anchor or "", placement.side), []).append(injected)
+            self.by_anchor.setdefault((anchor or "", placement.side), []).append(injected)
         else:
             if anchor is not None:
                 values = {"name": title, "anchor": anchor}
@@ -146,7 +150,7 @@ class _Injector:
 
     def at_anchor(self, anchor: str, side: str) -> list[Slot]:
         """The slots beside an anchor."""
-        return _in_order(self._by_anchor.get((anchor, side), ())) if self._by_anchor else []
+        return _in_order(self.by_anchor.get((anchor, side), ()))
 
     def at_depth(self, following: int, *, is_oldest: bool) -> list[Slot]:
         """The slots that so many messages follow; before the oldest message, also those of greater depth."""

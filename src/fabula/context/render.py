@@ -7,7 +7,8 @@ token counts are those of the messages as sent.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
 
@@ -38,7 +39,7 @@ class RenderedPrompt(Struct):
 
     messages: list[PromptMessage]
     tokens: int
-    tokens_by_owner: list[tuple[str, int]]  # slot by slot
+    tokens_by_owner: Mapping[str, int]  # below zero where counts did not add up
     overhead: int
     attachment_tokens: int
     prefix_hash: str
@@ -46,7 +47,7 @@ class RenderedPrompt(Struct):
 
     def tokens_of(self, owner: str) -> int:
         """The tokens of one owner: a layer, the identity, the preset."""
-        return max(sum([tokens for name, tokens in self.tokens_by_owner if name == owner]), 0)
+        return max(self.tokens_by_owner.get(owner, 0), 0)
 
     @property
     def prompt(self) -> str:
@@ -66,18 +67,22 @@ def render(
 ) -> RenderedPrompt:
     """Join slots into messages and count everything; `added_tokens` are those that the provider adds."""
     model = measure.model
-    tokens_by_owner: list[tuple[str, int]] = []
+    tokens_by_owner: dict[str, int] = {}
     messages: list[PromptMessage] = []
     hashes: list[str] = []
     total = 0
     is_prefix = True  # everything so far belongs to the stable prefix
     for group in group_slots(slots, recipe, measure):
-        joined = _join(group, is_prefix, measure)
+        is_prefix = is_prefix and group[0].is_stable
+        parts = tuple([(slot.owner, slot.is_stable, tuple(slot.blocks)) for slot in group])
+        join = _join_once if is_prefix and group[-1].is_stable else _join
+        joined = join(group[0].role, group[0].source, parts, measure.count_at_end(group[-1].blocks[-1]), is_prefix)
         messages.append(joined.message)
-        tokens_by_owner += joined.tokens_by_owner
-        total += sum([tokens for _, tokens in joined.tokens_by_owner])
-        if joined.prefix:
-            hashes.append(prefix_hash((joined.message.role, joined.prefix)))
+        for owner, tokens in joined.tokens_by_owner:
+            tokens_by_owner[owner] = tokens_by_owner.get(owner, 0) + tokens
+            total += tokens
+        if joined.prefix_hash:
+            hashes.append(joined.prefix_hash)
         is_prefix = joined.is_prefix
     if attachments and messages:
         last = messages[-1]
@@ -90,7 +95,7 @@ def render(
     # Some vocabularies join a slash at the beginning of a line to the line break before it.
     if not measure.tokenizer.additive or any(_has_slash_line(message.content) for message in messages):
         counted = count_whole(messages, measure.tokenizer)
-        tokens_by_owner.append(("immediate", counted - total))
+        tokens_by_owner["immediate"] = tokens_by_owner.get("immediate", 0) + counted - total
         total = counted
     total += attachment_tokens + overhead
     digest = hashes[0] if len(hashes) == 1 else prefix_hash(hashes)
@@ -137,28 +142,37 @@ def _alternate(slots: Sequence[Slot], measure: Measure) -> list[Slot]:
 class _JoinedMessage(Struct, frozen=True):
     message: PromptMessage
     tokens_by_owner: list[tuple[str, int]]
-    prefix: str  # what of it belongs to the stable prefix
+    prefix_hash: str  # of what of it belongs to the stable prefix; empty where nothing does
     is_prefix: bool  # all of it does
 
 
-def _join(group: Sequence[Slot], is_prefix: bool, measure: Measure) -> _JoinedMessage:
-    """Join slots into one message. `is_prefix`: everything before it belongs to the stable prefix."""
+_SlotPart = tuple[str, bool, tuple[TextBlock, ...]]  # of a slot: its owner, whether it is stable, and its blocks
+
+
+def _join(role: Role, source: str, parts: Sequence[_SlotPart], tokens_at_end: int, is_prefix: bool) -> _JoinedMessage:
+    """Join slots into one message. `is_prefix`: everything before it belongs to the stable prefix.
+
+    `tokens_at_end` is the count of the last block, behind which nothing follows.
+    """
     blocks: list[TextBlock] = []
     tokens_by_owner: list[tuple[str, int]] = []
     stable_blocks = 0
-    for slot in group:
-        blocks += slot.blocks
-        tokens_by_owner.append((slot.owner, sum([block.tokens for block in slot.blocks])))
-        is_prefix = is_prefix and slot.is_stable
+    for owner, is_stable, own in parts:
+        blocks += own
+        tokens_by_owner.append((owner, sum([block.tokens for block in own])))
+        is_prefix = is_prefix and is_stable
         if is_prefix:
             stable_blocks = len(blocks)
-    tokens_by_owner.append((group[-1].owner, measure.count_at_end(blocks[-1]) - blocks[-1].tokens))
+    tokens_by_owner.append((parts[-1][0], tokens_at_end - blocks[-1].tokens))
     texts = [block.text for block in blocks]
     prefix = "".join(texts[:stable_blocks])
     texts[-1] = texts[-1].rstrip("\n")
     content = "".join(texts)
-    message = PromptMessage(group[0].role, content, min(len(prefix), len(content)), source=group[0].source)
-    return _JoinedMessage(message, tokens_by_owner, prefix, is_prefix)
+    message = PromptMessage(role, content, min(len(prefix), len(content)), source=source)
+    return _JoinedMessage(message, tokens_by_owner, prefix_hash((role, prefix)) if prefix else "", is_prefix)
+
+
+_join_once = lru_cache(maxsize=256)(_join)  # of identity, rules and settings, whose blocks come again with each request
 
 
 def prefix_hash(texts: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from hashlib import sha256
 
 import msgspec
@@ -226,5 +227,6 @@ def _decode(key: str, version: int, value: str) -> Continuity | None:
         return None
 
 
+@lru_cache(maxsize=1 << 12)  # documents and models come again
 def _hash(*parts: str) -> str:
     return sha256(msgspec.json.encode(parts)).hexdigest()

@@ -251,12 +251,11 @@ def get_conversation(reading: ReadTransaction, conversation_id: str) -> Conversa
 
 
 def list_conversations(
-    reading: ReadTransaction, *, conv_key: str | None = None, limit: int | None = None, offset: int = 0
+    reading: ReadTransaction, *, limit: int | None = None, offset: int = 0
 ) -> list[ConversationRecord]:
-    """Return conversations, the latest first: all, or those of exactly the participants of a key."""
-    where = () if conv_key is None else (conversations.c.conv_key == conv_key,)
+    """Return conversations, the latest first."""
     order = (desc(conversations.c.changed), conversations.c.id)
-    rows = reading.rows(conversations, *where, order=order, limit=limit, offset=offset)
+    rows = reading.rows(conversations, order=order, limit=limit, offset=offset)
     return [read_struct(ConversationRecord, row) for row in rows]
 
 
@@ -417,8 +416,9 @@ def _complete(said: Message, number: int, round_number: int, at: str) -> Message
 
 def _insert_messages(tx: WriteTransaction, conversation_id: str, stored: Sequence[Message]) -> None:
     """Insert messages, and tell subscribers of them once they are stored."""
-    rows = [{**make_row(messages, one), "conversation_id": conversation_id} for one in stored]
-    tx.insert(messages, *({**row, "content_hash": hash_content(row["content"])} for row in rows))
+    own = {"conversation_id": conversation_id}
+    rows = [{**make_row(messages, one), **own, "content_hash": hash_content(one.content)} for one in stored]
+    tx.insert(messages, *rows)
     tx.events += (MessageEvent(tx.owner_id("project"), conversation_id, one) for one in stored)
 
 

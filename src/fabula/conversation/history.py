@@ -24,6 +24,7 @@ from fabula.store.transaction import ReadTransaction, WriteTransaction
 ParticipantMatch = Literal["exact", "subset", "intersection"]
 _MAX_SORTED = 1000  # conversations of some participants that are read and sorted; of more, the latest are looked for
 _MAX_COUNTED = 4 * _MAX_SORTED  # conversations of one participant; whoever has more comes last
+_LATEST_FIRST = (desc(conversations.c.changed), conversations.c.id)
 _LATEST = 10_000  # conversations that are looked through for these
 
 
@@ -110,16 +111,17 @@ def find_conversations(
     wanted = sorted({base_id(one) for one in participants})
     if not wanted:
         return []
-    order = (desc(conversations.c.changed), conversations.c.id)
+    # As an expression, so that the database sorts what it found and does not look through everything in that order.
+    by_time = (desc(conversations.c.changed + ""), conversations.c.id)
     if match == "exact":
-        rows = reading.rows(conversations, conversations.c.conv_key == conv_key(wanted), order=order, limit=limit)
+        is_exact = conversations.c.conv_key == conv_key(wanted)
+        is_frequent = limit is not None and reading.count(conversations, is_exact, limit=_MAX_SORTED) == _MAX_SORTED
+        rows = reading.rows(conversations, is_exact, order=_LATEST_FIRST if is_frequent else by_time, limit=limit)
         return [read_struct(ConversationRecord, row) for row in rows]
     counts = {one: reading.count(presence, presence.c.participant_id == one, limit=_MAX_COUNTED) for one in wanted}
     candidates = min(counts.values()) if match == "subset" else sum(counts.values())
     has_each = [presence.c.participant_id == one for one in sorted(wanted, key=lambda one: counts[one])]
     clauses = has_each if match == "subset" else [presence.c.participant_id.in_(wanted)]
-    # As an expression, so that the database sorts what it found and does not look through everything in that order.
-    by_time = (desc(conversations.c.changed + ""), conversations.c.id)
     if limit is not None and candidates > _MAX_SORTED:
         ids = reading.related_ids(presence, "conversation_id", clauses, limit=_MAX_SORTED + 1)
         if len(ids) <= _MAX_SORTED:
@@ -136,8 +138,7 @@ def _find_among_latest(
     reading: ReadTransaction, wanted: Sequence[str], match: ParticipantMatch, limit: int
 ) -> list[ConversationRecord]:
     """Find conversations of people who take part in many among the latest ones; the others are not looked at."""
-    order = (desc(conversations.c.changed), conversations.c.id)
-    oldest = reading.rows(conversations, order=order[:1], limit=1, only=("changed",), offset=_LATEST)
+    oldest = reading.rows(conversations, order=_LATEST_FIRST[:1], limit=1, only=("changed",), offset=_LATEST)
     key = literal("|") + conversations.c.conv_key + "|"
     has_each = [key.contains(f"|{one}|", autoescape=True) for one in wanted]  # SQLite takes capitals for small letters
     clauses = [and_(*has_each) if match == "subset" else or_(*has_each)]
@@ -146,7 +147,7 @@ def _find_among_latest(
     takes_part = all if match == "subset" else any
     found = (
         read_struct(ConversationRecord, row)
-        for row in reading.rows(conversations, *clauses, order=order, limit=limit)
+        for row in reading.rows(conversations, *clauses, order=_LATEST_FIRST, limit=limit)
         if takes_part(one in row.conv_key.split("|") for one in wanted)
     )
     return list(found)

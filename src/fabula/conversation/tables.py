@@ -85,7 +85,7 @@ conversations = project_table(
     integer_column("tokens_due"),
     *timestamp_columns(),
     version_column(),
-    Index("ix_conversations_key", "project_id", "conv_key", "changed"),
+    Index("ix_conversations_key", "project_id", "conv_key"),  # without the time, which every message changes
     Index("ix_conversations_changed", "project_id", "changed"),
 )
 

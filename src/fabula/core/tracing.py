@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -33,19 +33,22 @@ class SpanNotes:
             self._span.set_attribute(name, value)
 
 
-_NO_NOTES = SpanNotes()
+_NO_SPAN = nullcontext(SpanNotes())
 
 
-@contextmanager
-def record_span(name: str, *, is_current: bool = True, **attributes: str | int) -> Iterator[SpanNotes]:
+def record_span(name: str, *, is_current: bool = True, **attributes: str | int) -> AbstractContextManager[SpanNotes]:
     """Record a span while the block runs, with the code of what it raises.
 
     One that is current is the parent of those that begin within it; in an async generator none may be.
     """
     tracer = find_tracer()
-    if tracer is None:
-        yield _NO_NOTES
-        return
+    return _NO_SPAN if tracer is None else _record_span(tracer, name, attributes, is_current=is_current)
+
+
+@contextmanager
+def _record_span(
+    tracer: Any, name: str, attributes: Mapping[str, str | int], *, is_current: bool
+) -> Iterator[SpanNotes]:
     from opentelemetry.trace import use_span
 
     span = tracer.start_span(name, attributes=attributes)

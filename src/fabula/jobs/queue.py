@@ -77,8 +77,9 @@ def postpone(tx: WriteTransaction, key: str, due_in: float) -> bool:
     if not rows or rows[0].state != JobState.QUEUED.value:
         return False
     row, now = rows[0], tx.current_time()
-    due = min(add_seconds(now, due_in), row.latest)
-    if not row.tries and min(add_seconds(now, due_in - MIN_POSTPONED), due) <= row.due <= due:
+    wanted = add_seconds(now, due_in)
+    due = min(wanted, row.latest)
+    if not row.tries and (row.due == due or (row.due < due and seconds_between(row.due, wanted) <= MIN_POSTPONED)):
         return True
     return tx.change_row(jobs, {"key": key, "state": row.state, "holder": row.holder}, {"due": due, **_RESET})
 

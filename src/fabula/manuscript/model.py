@@ -86,6 +86,14 @@ class Manuscript:
         """Documents and notes by id."""
         return {document.id: document for document in (*self.documents, *self.notes)}
 
+    def has_places_of(self, other: Manuscript) -> bool:
+        """Whether its documents have the places, names and knowers in the story that those of another have."""
+        if len(self.documents) != len(other.documents):
+            return False
+        return all(
+            a is b or _list_places(a) == _list_places(b) for a, b in zip(self.documents, other.documents, strict=True)
+        )
+
     def timeline(self) -> Timeline:
         """The order of the documents in the story."""
         divisions = number_documents([TitledDocument(d.id, d.title, d.kind, d.parent) for d in self.documents])
@@ -95,6 +103,12 @@ class Manuscript:
                 for d, numbers in zip(self.documents, divisions, strict=True)
             ]
         )
+
+
+def _list_places(document: Document) -> tuple[object, ...]:
+    """What a timeline tells of a document."""
+    place = document.id, document.name, document.kind, document.parent
+    return *place, document.title, document.story_time, document.pov, document.effective_known_to
 
 
 def hash_text(text: str) -> str:

@@ -14,7 +14,7 @@ from fabula.context.gather import FunctionSource
 from fabula.context.request import SourceRequest
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part, Tier
-from fabula.core.messages import Sentence, join_names, message
+from fabula.core.messages import join_names, message
 from fabula.core.view import Language, View
 from fabula.manuscript.model import Direction, Document, Manuscript, trim_title
 from fabula.text.offsets import check_cursor, map_to_stored_text, normalise
@@ -36,8 +36,7 @@ def offer_editor_text(source_request: SourceRequest, view: View) -> Iterator[Fra
     # A writer sees the text that is being written; a character who speaks, only what the character may know.
     known_to = document.effective_known_to if request.speaker_id else None
     if title:
-        scene = message("[Scene] {title}", title=title).render(language)
-        yield _make_cached_fragment("editor:scene", Part.SCENE, scene, project_id, known_to, title)
+        yield _make_scene(title, language, project_id, known_to)
     yield make_text_window(
         document.paragraphs,
         cursor,
@@ -49,8 +48,8 @@ def offer_editor_text(source_request: SourceRequest, view: View) -> Iterator[Fra
         stored_cursor=_find_stored_cursor(view, document, cursor),
     )
     if cursor:
-        note = _describe_cursor(text, cursor, title).render(language)
-        yield _make_cached_fragment("editor:cursor", Part.CURSOR, note, project_id, known_to)
+        percent, starts_paragraph = round(100 * cursor / len(text)), text[cursor - 1] == "\n"
+        yield _make_cursor_note(percent, starts_paragraph, title, language, project_id, known_to)
     if request.selection is not None:
         first, last = sorted(check_cursor(edge, len(text)) for edge in request.selection)
         selected = message("[Selected text]\n{text}", text=text[first:last]).render(language)
@@ -92,20 +91,29 @@ def _make_fragment(
     )
 
 
-_make_cached_fragment = lru_cache(maxsize=4096)(_make_fragment)  # the scene, and the note while the percentage lasts
+@lru_cache(maxsize=4096)
+def _make_scene(title: str, language: Language, project_id: str, known_to: frozenset[str] | None) -> Fragment:
+    text = message("[Scene] {title}", title=title).render(language)
+    return _make_fragment("editor:scene", Part.SCENE, text, project_id, known_to, title)
 
 
-def _describe_cursor(text: str, cursor: int, title: str) -> Sentence:
-    percent, title = round(100 * cursor / len(text)), trim_title(title)
-    if text[cursor - 1] == "\n":
-        return message(
-            "(The cursor stands at the start of a new paragraph, {percent} % into {title}.)",
-            percent=percent,
-            title=title,
-        )
-    return message(
-        "(The cursor stands right behind these words, {percent} % into {title}.)", percent=percent, title=title
+@lru_cache(maxsize=4096)
+def _make_cursor_note(
+    percent: int,
+    starts_paragraph: bool,
+    title: str,
+    language: Language,
+    project_id: str,
+    known_to: frozenset[str] | None,
+) -> Fragment:
+    """The note where the cursor stands, the same one while the percentage lasts."""
+    values = {"percent": percent, "title": trim_title(title)}
+    note = (
+        message("(The cursor stands at the start of a new paragraph, {percent} % into {title}.)", **values)
+        if starts_paragraph
+        else message("(The cursor stands right behind these words, {percent} % into {title}.)", **values)
     )
+    return _make_fragment("editor:cursor", Part.CURSOR, note.render(language), project_id, known_to)
 
 
 def _cut_at_word(text: str, start: int, end: int) -> str:

@@ -24,7 +24,8 @@ from fabula.workspace.project import RequestFields
 from fabula.workspace.skills import list_user_skills
 from fabula.workspace.workspace import Workspace
 
-_INTERNAL = frozenset({"chat", "digest", "habits", "judge", "recap"})  # which need more than a place in the story
+# which need more than a place in the story
+_INTERNAL = frozenset({"chat", "digest", "facts", "habits", "judge", "needs", "recap"})
 _ARGUMENTS: dict[str, Sentence] = {
     "project": message("The project: its title, number or id."),
     "chapter": message("A chapter: its title, number or id. By default the last one."),

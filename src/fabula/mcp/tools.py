@@ -27,6 +27,7 @@ from fabula.workspace.schemas.constraints import ContinuityReport, describe_find
 from fabula.workspace.schemas.context import AssembledPrompt, Explanation, describe_explanation, describe_prompt
 from fabula.workspace.schemas.facts import FactList, UsedFactInfo, describe_facts, describe_used_fact
 from fabula.workspace.schemas.memory import MemoryInfo, describe_memory
+from fabula.workspace.schemas.needs import NeedList, describe_needs
 from fabula.workspace.schemas.projects import ProjectInfo, ProjectList, describe_project
 from fabula.workspace.schemas.reading import (
     EntryContents,
@@ -374,6 +375,18 @@ class StoryTools:
     def use_fact(self, entry: str, fact: str, use: str, *, known_to: Sequence[str] = ()) -> UsedFactInfo:
         """Make codex material or a constraint of a fact."""
         return describe_used_fact(self._project.facts.use(entry, fact, use, known_to=known_to), self._project.view)
+
+    @_tool(
+        message("List needs"),
+        message(
+            "List which earlier details the background model asked for in the scenes of the story; search looks for "
+            "them in prompts of these scenes."
+        ),
+        reads_only=True,
+    )
+    def list_needs(self) -> NeedList:
+        """List what the model asked for in scenes."""
+        return describe_needs(self._project.needs.list_needs(), self._project.view)
 
     @_tool(
         message("Check continuity"),

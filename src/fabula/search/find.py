@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from fabula.core.fragment import Visibility
 from fabula.core.story import READER_ONLY, Perspective, Position, Timeline, Vantage
-from fabula.search.corpus import CONVERSATION_PREFIX
-from fabula.search.index.index import SearchIndex
-from fabula.search.model import Passage, Query, SearchDocument, SearchHit
+from fabula.search.corpus import CONVERSATION_PREFIX, NOTHING_OUTDATED, Outdated
+from fabula.search.index.index import SearchIndex, StoryPlaces
+from fabula.search.model import Passage, Query, SearchHit
 
 _SIGNATURE_BITS = 1024
 _MAX_DIFFERENCE = 0.2  # of the bits of two signatures that may differ in near duplicates
@@ -73,8 +73,11 @@ def find_visibility(passage: Passage, document_id: str, scope: SearchScope) -> V
     return Visibility(passage.source, since, known_to=known_to)
 
 
-def make_search_mask(index: SearchIndex, scope: SearchScope) -> Mask:
-    """Which passages are worth ranking: not those that the gate would stop or that the prompt shows anyway."""
+def make_search_mask(index: SearchIndex, scope: SearchScope, outdated: Outdated = NOTHING_OUTDATED) -> Mask:
+    """Which passages are worth ranking: not those that the gate would stop or that the prompt shows anyway.
+
+    Of a document that is `outdated` since the index was built, only the passages that stayed as they were.
+    """
     vantage, here = scope.vantage, scope.vantage.position
     key = (
         vantage.perspective,
@@ -84,7 +87,7 @@ def make_search_mask(index: SearchIndex, scope: SearchScope) -> Mask:
         scope.conversation_id,
         scope.speaker_id,
         scope.messages,
-        scope.timeline.entries,
+        scope.timeline,
     )
     mask = index.masks.get(key)
     if mask is None:
@@ -93,7 +96,7 @@ def make_search_mask(index: SearchIndex, scope: SearchScope) -> Mask:
         mask = index.masks[key] = _mask_documents(index, scope)
     firsts = index.first_passages
     conversation = firsts.get(CONVERSATION_PREFIX + scope.conversation_id) if scope.shown_messages else None
-    if here is None and conversation is None:
+    if here is None and conversation is None and not outdated:
         return mask
     mask = mask.copy()
     if conversation is not None:
@@ -105,46 +108,79 @@ def make_search_mask(index: SearchIndex, scope: SearchScope) -> Mask:
         if position is not None and first is not None:
             last = first + len(index.by_id[position.document].passages)
             mask[first:last] &= index.passage_ends[first:last] <= position.offset
+    return mask & mask_current(index, outdated) if outdated else mask
+
+
+def mask_current(index: SearchIndex, outdated: Outdated) -> Mask:
+    """Which passages are still as they were when the index was built."""
+    mask = np.ones(len(index.passages), np.bool_)
+    for document, still_valid in outdated.items():
+        first = index.first_passages[document]
+        mask[first + still_valid : first + len(index.by_id[document].passages)] = False
     return mask
 
 
 def _mask_documents(index: SearchIndex, scope: SearchScope) -> Mask:
     """The mask that all positions in one document share."""
     is_author = scope.vantage.perspective is Perspective.AUTHOR
-    reached = [is_author or _is_reached(document, scope) for document in index.documents]
-    mask = np.repeat(np.array(reached, np.bool_), index.passage_counts)
-    for document in index.documents:
-        if document.id.startswith(CONVERSATION_PREFIX):
-            first = index.first_passages[document.id]
-            if not _is_in_scope(document.id, scope):
-                mask[first : first + len(document.passages)] = False
-            if is_author or not _is_in_scope(document.id, scope):
-                continue
+    reached = np.ones(len(index.documents), np.bool_) if is_author else _find_reached(index, scope)
+    mask = np.repeat(reached, index.passage_counts)
+    if index.conversations is None:
+        index.conversations = [one for one in index.documents if one.id.startswith(CONVERSATION_PREFIX)]
+    for document in index.conversations:
+        passages = slice(first := index.first_passages[document.id], first + len(document.passages))
+        if not _is_in_scope(document.id, scope):
+            mask[passages] = False
+        elif not is_author:
             # Few sets of listeners share all messages of a conversation.
-            examples = {passage.known_to: passage for passage in document.passages}
-            known = {one: _is_visible(passage, document.id, scope) for one, passage in examples.items()}
-            mask[first : first + len(document.passages)] = [known[passage.known_to] for passage in document.passages]
+            knowers, numbers = index.knowers(document.id)
+            mask[passages] = np.array([_hears(one, document.id, scope) for one in knowers], np.bool_)[numbers]
     return mask
 
 
-def _is_visible(passage: Passage, document_id: str, scope: SearchScope) -> bool:
-    visibility = find_visibility(passage, document_id, scope)
-    is_known = visibility.known_to is None or not visibility.known_to.isdisjoint(scope.vantage.knowers)
-    return visibility.since is None and is_known
+def _find_reached(index: SearchIndex, scope: SearchScope) -> Mask:
+    """Which documents of the manuscript lie behind the place of the request, and are known to whoever asks."""
+    here, timeline = scope.vantage.position, scope.timeline
+    if here is None:
+        return np.zeros(len(index.documents), np.bool_)
+    if index.story_places is None or index.story_places[0] is not timeline:
+        index.story_places = timeline, _find_story_places(index, timeline)
+    numbers, times = index.story_places[1]
+    number, now = timeline.index(here.document), timeline.story_time(here.document)
+    reached = (numbers < (np.nan if number is None else number)) & (times <= (np.nan if now is None else now))
+    own = index.document_numbers.get(here.document)
+    if own is not None:
+        reached[own] = True
+    return reached & _find_known(index, scope)
+
+
+def _find_story_places(index: SearchIndex, timeline: Timeline) -> StoryPlaces:
+    """The place of each document in reading order and in time; not a number for one that is not part of the story."""
+    numbers = [timeline.index(document.id) for document in index.documents]
+    times = [timeline.story_time(document.id) for document in index.documents]
+    return np.array(numbers, np.float64), np.array(times, np.float64)
+
+
+def _find_known(index: SearchIndex, scope: SearchScope) -> Mask:
+    """Which documents are known to whoever asks; all passages of a chapter are known to the same people."""
+    knowers, numbers = index.document_knowers
+    return np.array([_is_known(one, scope) for one in knowers], np.bool_)[numbers]
+
+
+def _is_known(known_to: frozenset[str] | None, scope: SearchScope) -> bool:
+    return known_to is None or not known_to.isdisjoint(scope.vantage.knowers)
+
+
+def _hears(known_to: frozenset[str] | None, document_id: str, scope: SearchScope) -> bool:
+    """Whether messages of a conversation that these people heard are visible to whoever asks."""
+    visibility = find_visibility(Passage("", "", known_to=known_to), document_id, scope)
+    return visibility.since is None and _is_known(visibility.known_to, scope)
 
 
 def _is_in_scope(document_id: str, scope: SearchScope) -> bool:
     """Whether a chat may find what a conversation has; its recaps and its participants' texts are told elsewhere."""
     conversation, mark, _ = document_id.removeprefix(CONVERSATION_PREFIX).partition("#")
     return scope.messages is None or (conversation in scope.messages.conversations and not mark)
-
-
-def _is_reached(document: SearchDocument, scope: SearchScope) -> bool:
-    here = scope.vantage.position
-    known_to = document.passages[0].known_to if document.passages else None
-    if here is None or not (known_to is None or not known_to.isdisjoint(scope.vantage.knowers)):
-        return False
-    return document.id == here.document or scope.timeline.has_reached(Position(document.id), here)
 
 
 def find_passages(

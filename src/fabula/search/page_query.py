@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from fabula.search.index.inverted_index import Integers, InvertedIndex, WeightedNumbers
 from fabula.search.index.passage_table import Numbers, PassageTable
 from fabula.search.model import Query
-from fabula.search.ranking import score_terms
+from fabula.search.ranking import find_best, score_terms
 from fabula.text.terms import count_shared_terms
 
 MAX_WORDS = 24  # of a page that are looked up, and twice as many single characters
@@ -58,7 +58,7 @@ def add_name_scores(
 
     `names` are the passages with each name and what they are worth. A passage with several names counts by the best.
     """
-    best = float((scores if allowed is None else scores[allowed]).max(initial=0.0))
+    best = find_best(scores, allowed)
     shares = np.zeros(len(scores), np.float32)
     for passages, worth in names:
         shares[passages] = np.maximum(shares[passages], worth)

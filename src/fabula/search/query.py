@@ -56,9 +56,7 @@ def make_query(source_request: SourceRequest, names: Sequence[str] = (), now: st
 
 def weigh_text_before(text: str, begin: int, end: int) -> list[tuple[str, float]]:
     """The paragraphs between `begin` and `end` with their weights, the nearest to `end` first."""
-    sample = text[max(end - _SAMPLE, begin) : end]
-    is_unspaced = 3 * len(_UNSPACED_CHARACTER.findall(sample)) > len(sample)
-    scale = UNSPACED_PASSAGE_CHARACTERS / PASSAGE_CHARACTERS if is_unspaced else 1.0
+    scale = UNSPACED_PASSAGE_CHARACTERS / PASSAGE_CHARACTERS if is_unspaced(text, begin, end) else 1.0
     reach = max(begin, end - int(NEAR[-1][0] * scale))
     begin = max(begin, reach - PARAGRAPH_REACH, text.rfind("\n", begin, reach) + 1)  # the last paragraph is read whole
     parts: list[tuple[str, float]] = []
@@ -69,6 +67,12 @@ def weigh_text_before(text: str, begin: int, end: int) -> list[tuple[str, float]
         if begins_scene:
             factor = BEFORE_SCENE
     return parts
+
+
+def is_unspaced(text: str, begin: int, end: int) -> bool:
+    """Whether the text right before `end` is in a script without spaces between words."""
+    sample = text[max(end - _SAMPLE, begin) : end]
+    return 3 * len(_UNSPACED_CHARACTER.findall(sample)) > len(sample)
 
 
 def shorten_query_part(text: str) -> str:

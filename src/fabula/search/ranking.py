@@ -3,7 +3,7 @@
 Terms count as in BM25, with four additions. A passage shares in the terms of its neighbours, because an answer seldom
 repeats the words of its question. A document that holds much of the query lifts all its passages, and so does a session
 of which several passages score well. The speaker and the date count where the query names a person or a date. Semantic
-scores, where there are any, are put on the same scale and added.
+scores, where there are any, are added on the scale of the best passage.
 
 The time of a search depends on how many terms are looked up, so their number is limited: of a long query only the
 rarest terms count.
@@ -37,7 +37,8 @@ SESSION_CANDIDATES = 200  # where they are among so many of all
 SPEAKER_WEIGHT = 2.5
 DATE_WEIGHT = 1.4
 QUESTION_PENALTY = 0.3  # of a passage that ends with a question, but never more than half of its score
-SEMANTIC_WEIGHT = 0.45
+SEMANTIC_WEIGHT = 0.25  # of the passage nearest in meaning, where the best passage by its words has 1,
+PAGE_SEMANTIC_WEIGHT = 0.8  # and for a page that is being written
 REPEAT_PENALTY = 0.05  # the power by which further passages of one document count less
 DAYS_AFTER = 7  # days after a date in which it is still spoken of
 MAX_CHARACTERS = 12_000  # of a query part that are read, half from its beginning and half from its end
@@ -180,27 +181,41 @@ def _score_mask(mask: NDArray[np.bool_]) -> Numbers:
     return mask * np.float32(_rarity(int(mask.sum()), len(mask)))
 
 
-def add_semantic_scores(table: PassageTable, scores: Numbers, semantic_scores: Numbers) -> Numbers:
-    """Both scores on one scale; a passage without a vector counts as neither near nor far."""
-    row = np.zeros(table.slot_count, np.float32)
+def add_semantic_scores(
+    table: PassageTable,
+    scores: Numbers,
+    semantic_scores: Numbers,
+    allowed: NDArray[np.bool_] | None = None,
+    *,
+    is_page: bool = False,
+) -> Numbers:
+    """Scores by words, and beside them a share for passages nearer in meaning than the average.
+
+    A passage without a vector counts as neither near nor far.
+    """
     is_known = semantic_scores != 0
-    if is_known.any():
-        row[table.slots[is_known]] = semantic_scores[is_known] - semantic_scores[is_known].mean()
-    total = _standardise(scores) + SEMANTIC_WEIGHT * _standardise(share_with_neighbours(row)[table.slots])
-    return np.asarray(total - total.min())
+    average = semantic_scores[is_known].mean() if is_known.any() else 0.0
+    nearness = np.where(is_known, semantic_scores - average, 0.0).astype(np.float32)
+    if not is_page:
+        row = np.zeros(table.slot_count, np.float32)
+        row[table.slots] = nearness
+        nearness = share_with_neighbours(row)[table.slots]
+    nearness = np.maximum(nearness, 0)
+    best, nearest = (find_best(numbers, allowed) or 1.0 for numbers in (scores, nearness))
+    weight = PAGE_SEMANTIC_WEIGHT if is_page else SEMANTIC_WEIGHT
+    return np.asarray(scores + np.float32(weight * best / nearest) * nearness)
 
 
-def _standardise(scores: Numbers) -> Numbers:
-    deviation = float(scores.std())
-    return (scores - scores.mean()) / deviation if deviation > 0 else np.zeros_like(scores)
+def find_best(scores: Numbers, allowed: NDArray[np.bool_] | None) -> float:
+    """The highest score of an allowed passage; 0 where there is none."""
+    return float((scores if allowed is None else scores[allowed]).max(initial=0.0))
 
 
 def choose_best(table: PassageTable, scores: Numbers, limit: int) -> list[SearchHit]:
     """The best passages, where each further passage of one document counts a little less."""
-    candidates = min(2 * limit + 20, table.size)
-    is_partial = candidates < table.size
-    order = np.argpartition(-scores, candidates - 1)[:candidates] if is_partial else np.arange(table.size)
-    order = order[scores[order] > 0]
+    order, candidates = np.flatnonzero(scores > 0), 2 * limit + 20
+    if candidates < len(order):
+        order = order[np.argpartition(-scores[order], candidates - 1)[:candidates]]
     order = order[np.lexsort((order, -scores[order]))]
     if not len(order):
         return []

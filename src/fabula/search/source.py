@@ -8,9 +8,12 @@ is clearly better, so that the cached prefix stays valid.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from fabula.context.gate import judge_fragment
@@ -21,8 +24,9 @@ from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer, Placement
 from fabula.core.messages import ENGLISH, Sentence, join_names, message
 from fabula.core.relevance import PASSAGE, score_in_range
+from fabula.core.story import Position
 from fabula.core.view import View
-from fabula.search.corpus import CONVERSATION_PREFIX, Corpus
+from fabula.search.corpus import CONVERSATION_PREFIX, Corpus, UsableIndex
 from fabula.search.dates import parse_day
 from fabula.search.embeddings.choice import EmbeddingChoice, EmbeddingStatus
 from fabula.search.find import (
@@ -32,11 +36,14 @@ from fabula.search.find import (
     find_passages,
     find_visibility,
     make_search_mask,
+    mask_current,
 )
 from fabula.search.index.index import SearchIndex
 from fabula.search.model import Passage, Query, SearchHit
+from fabula.search.needs import MAX_QUESTIONS, Needs
 from fabula.search.query import make_query
 from fabula.text.shared_words import find_shared_words
+from fabula.text.terms import find_shared_terms
 
 log = logging.getLogger("fabula.search")
 
@@ -46,6 +53,10 @@ MAX_PASSAGES, MIN_PASSAGES = 64, 8  # that are ranked, depending on the tokens,
 MIN_PASSAGE_TOKENS = 25  # where one takes about so many tokens at least
 NEIGHBOUR_SCORE = 0.5  # of a passage's score is the score of those right beside it
 WITH_NEIGHBOURS = 2  # passages, the best ones, that bring their neighbours along
+NEED_WEIGHT = 0.8  # of the score of a passage that answers a question of the model
+PASSAGES_PER_NEED = 2  # that answer one question
+MAX_NEED_HITS = 8  # among which they are looked for
+MIN_NEED_TERMS = 2  # that such a passage shares with its question
 PREVIOUS_BONUS = 1.5  # factor for a passage of the last prompt, which a new one must beat
 WAIT_SECONDS = 5.0  # for the index, where the last prompt held passages: a model takes longer to read it anew
 OWN_DEPTH = 1  # of a message that not everybody in a chat heard: only the newest message follows
@@ -96,38 +107,46 @@ class SearchSource:
 
     def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
         """The best passages; between two selections, those of the last prompt and a clearly better one."""
-        index = self._get_index(source_request, view)
-        return () if index is None else self._select(index, source_request, view)
+        usable = self._get_index(source_request, view)
+        return () if usable is None else self._select(usable, source_request, view)
 
-    def _select(self, index: SearchIndex, source_request: SourceRequest, view: View) -> Iterator[Fragment]:
+    def _select(self, usable: UsableIndex, source_request: SourceRequest, view: View) -> Iterator[Fragment]:
+        index = usable.index
         query, scope = self._make_query(index, source_request, view), self._make_scope(index, source_request, view)
         if not query.parts:
             return
-        mask, share = make_search_mask(index, scope), 1.0 if source_request.text_before_cursor is None else LAYER_SHARE
+        mask = make_search_mask(index, scope, usable.outdated)
+        share = 1.0 if source_request.text_before_cursor is None else LAYER_SHARE
         tokens = int(source_request.token_shares[Layer.RETRIEVED] * share)
         limit = min(MAX_PASSAGES, max(tokens // MIN_PASSAGE_TOKENS, MIN_PASSAGES))
         hits = find_passages(index, query, mask, limit, self._score_by_meaning(index, query, source_request, view))
+        needs = view.snapshot(Needs)
+        needed = {} if needs is None else _find_needed(index, needs, source_request, view, mask)
+        hits = _add_needed(hits, needed) if needed else hits
         for number, score, is_neighbour in _order_passages(index, hits, source_request, mask):
             passage = index.passages[number]
             cost = source_request.tokenizer.count(passage.text)
             if cost <= tokens and not _is_in_window(passage, source_request):
                 tokens -= cost
-                reason = _BESIDE if is_neighbour else SharedWords(text=index.passages[number].text, query=query)
+                shared = _BESIDE if is_neighbour else SharedWords(text=index.passages[number].text, query=query)
+                reason = needed[number].reason if number in needed else shared
                 yield _make_fragment(index, number, score, reason, source_request, scope)
 
     def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterator[Verdict]:
         """Near passages that were not offered, and why; messages of the own conversation are its source's business."""
         corpus = view.snapshot(Corpus)
-        index = corpus.get_index() if corpus is not None else None
-        if index is None:
+        usable = corpus.get_usable_index() if corpus is not None else None
+        if usable is None:
             return
+        index = usable.index
         query = self._make_query(index, source_request, view)
         if not query.parts:
             return
         scope = self._make_scope(index, source_request, view)
         offered = {fragment.source for fragment in self.fragments(source_request, view)}
-        mask, own = make_search_mask(index, scope), CONVERSATION_PREFIX + source_request.request.conversation_id
-        for hit in find_passages(index, query, None, MAX_OMITTED + len(offered)):
+        own = CONVERSATION_PREFIX + source_request.request.conversation_id
+        mask, current = make_search_mask(index, scope), mask_current(index, usable.outdated)
+        for hit in find_passages(index, query, current, MAX_OMITTED + len(offered)):
             number = hit.passage_number
             fragment = _make_fragment(index, number, hit.score, "", source_request, scope)
             if fragment.source not in offered and index.document_of(number).id != own:
@@ -166,24 +185,25 @@ class SearchSource:
         return result.scores
 
     @staticmethod
-    def _get_index(source_request: SourceRequest, view: View) -> SearchIndex | None:
+    def _get_index(source_request: SourceRequest, view: View) -> UsableIndex | None:
         corpus = view.snapshot(Corpus)
         if corpus is None or not (source_request.nearby or source_request.text_before_cursor):
             return None
-        index = corpus.get_index(wait_seconds=WAIT_SECONDS if _has_passages(source_request) else 0.0)
-        if index is None:
+        usable = corpus.get_usable_index(wait_seconds=WAIT_SECONDS if _has_passages(source_request) else 0.0)
+        if usable is None:
             done, total = corpus.progress
             sentence = message(
                 "the search index is being built ({percent} % done); until then no passages are found",
                 percent=100 * done // max(total, 1),
             )
             _warn(source_request, Code.RETRIEVAL_NOT_READY, sentence)
-        elif index.cache_error:
+        elif usable.index.cache_error:
             sentence = message(
-                "the search cache could not be used ({why}); the index was built without it", why=index.cache_error
+                "the search cache could not be used ({why}); the index was built without it",
+                why=usable.index.cache_error,
             )
             _warn(source_request, Code.RETRIEVAL_CACHE, sentence)
-        return index
+        return usable
 
 
 def _has_passages(source_request: SourceRequest) -> bool:
@@ -222,7 +242,7 @@ def _count_shown_messages(index: SearchIndex, source_request: SourceRequest) -> 
     if first is None or window.first_shown == "":
         return 0
     passages = index.document_of(first).passages
-    first_shown = index.by_source.get(window.first_shown) if window.first_shown else None
+    first_shown = index.find_passage(window.first_shown) if window.first_shown else None
     if first_shown is not None:
         return max(first + len(passages) - first_shown, 0)
     available = source_request.available_tokens
@@ -247,11 +267,10 @@ def _order_passages(
 ) -> list[OrderedPassage]:
     """Passages in the order in which they are offered."""
     scores = {hit.passage_number: hit.score for hit in hits}
-    by_source = index.by_source
     previous = [
         number
         for source in source_request.previously_included
-        if (number := by_source.get(source)) is not None and mask[number]
+        if (number := index.find_passage(source)) is not None and mask[number]
     ]
     if previous and not source_request.reselect:
         minimum = PREVIOUS_BONUS * max(scores.get(number, 0.0) for number in previous)
@@ -273,6 +292,54 @@ def _order_passages(
     selected = [SearchHit(number, rank[number]) for number in ordered]
     selected = drop_near_duplicates(index, selected) if previous else selected
     return [(hit.passage_number, hit.score, hit.passage_number in neighbours) for hit in selected]
+
+
+class _NeededPassage(Struct, frozen=True):
+    """The score of a passage that answers a question of the model, and that question as the reason for it."""
+
+    score: float
+    reason: Sentence
+
+
+def _find_needed(
+    index: SearchIndex, needs: Needs, source_request: SourceRequest, view: View, mask: NDArray[np.bool_]
+) -> dict[int, _NeededPassage]:
+    """The passages that answer what a model asked for in this scene, by number; each question has a few at most.
+
+    A passage must share two terms with its question, so that a question about nothing in the book finds nothing. It
+    stands in the story before the scene, for the author too.
+    """
+    window = source_request.text_before_cursor
+    place = None if window is None else needs.find_place(source_request.vantage, window.paragraphs.text, window.end)
+    found: dict[int, _NeededPassage] = {}
+    for question in place.questions[:MAX_QUESTIONS] if place is not None else ():
+        terms = _find_terms(question)
+        reason = message("asked for by the model: {question}", question=question)
+        hits = index.search_again(question, limit=MAX_NEED_HITS, allowed=mask)
+        earlier = (hit for hit in drop_near_duplicates(index, hits) if _is_earlier(index, hit, source_request, view))
+        for hit in islice(earlier, PASSAGES_PER_NEED):
+            shared = terms & _find_terms(index.passages[hit.passage_number].text)
+            if len(shared) >= MIN_NEED_TERMS:
+                found.setdefault(hit.passage_number, _NeededPassage(NEED_WEIGHT * hit.score, reason))
+    return found
+
+
+def _is_earlier(index: SearchIndex, hit: SearchHit, source_request: SourceRequest, view: View) -> bool:
+    """Whether a passage is of the story and lies before the place of a request."""
+    number = hit.passage_number
+    end = Position(index.document_of(number).id, index.passages[number].end)
+    return view.timeline.has_reached(end, source_request.vantage.position)
+
+
+_find_terms = lru_cache(maxsize=1 << 9)(find_shared_terms)  # of texts that one request after the other compares
+
+
+def _add_needed(hits: Sequence[SearchHit], needed: Mapping[int, _NeededPassage]) -> list[SearchHit]:
+    """The hits with the passages that the model asked for among them, best first."""
+    scores = {number: one.score for number, one in needed.items()}
+    for hit in hits:
+        scores[hit.passage_number] = max(hit.score, scores.get(hit.passage_number, 0.0))
+    return [SearchHit(number, scores[number]) for number in sorted(scores, key=lambda one: (-scores[one], one))]
 
 
 def _find_date(index: SearchIndex, source_request: SourceRequest) -> str:

@@ -27,6 +27,7 @@ from fabula.server.page import make_page_handlers
 from fabula.server.problems import choose_language, describe_exception, encode_problem
 from fabula.server.programs import ProgramServer
 from fabula.server.proxies import read_proxy_settings
+from fabula.server.requests import MAX_BODY
 from fabula.server.routes import ROUTES, Route
 from fabula.server.security import COOKIE, PAGE_PATH, SESSION_PATH, ASGIApp, SecurityMiddleware, read_session
 from fabula.server.streams import StreamHub
@@ -34,8 +35,6 @@ from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.schemas.people import SignInRequest
 from fabula.workspace.schemas.schema import decode
 from fabula.workspace.workspace import Workspace
-
-MAX_BODY = 10_000_000  # bytes of a request that is no upload
 
 
 def make_app(

@@ -13,16 +13,25 @@ from msgspec.structs import replace
 
 from fabula.core.messages import ENGLISH
 from fabula.server.pages import cut_page
-from fabula.server.requests import PageQuery, make_store_principal
+from fabula.server.requests import JSON, PageQuery, make_store_principal
 from fabula.server.routes.route import Call, Route
+from fabula.server.security import Receive, Scope, Send
 
 
 class Reply(Struct, frozen=True):
-    """An answer before it is sent."""
+    """An answer in JSON, which sends itself as an ASGI application."""
 
     status: int
     body: bytes = b""
     headers: Mapping[str, str] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer; one without a body says nothing of it."""
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self.headers.items()]
+        if self.status not in (204, 304):
+            headers += [(b"content-type", JSON.encode()), (b"content-length", b"%d" % len(self.body))]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": False})
 
 
 def call_verb(route: Route, call: Call) -> Any:

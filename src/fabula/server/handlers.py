@@ -19,10 +19,9 @@ import msgspec
 from litestar import Request, Response, delete, get
 from litestar.handlers import HTTPRouteHandler
 from litestar.response import Stream
-from litestar.response.base import ASGIResponse
 from msgspec.structs import replace
 
-from fabula.context.admission import AdmissionQueue
+from fabula.context.admission import FREE_PLACE, AdmissionQueue
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id
 from fabula.core.messages import ENGLISH, message
@@ -33,17 +32,17 @@ from fabula.server.files import MAX_UPLOAD, make_download, take_upload
 from fabula.server.openapi import BINARY, EVENTS
 from fabula.server.problems import choose_language
 from fabula.server.requests import (
-    JSON,
     PageQuery,
     open_project,
     read_body,
     read_file_name,
     read_path,
     read_query,
+    receive_body,
     select_given,
 )
 from fabula.server.routes.route import PROJECT, PROJECT_FIELD, Call, Route
-from fabula.server.security import get_access
+from fabula.server.security import get_access, get_headers
 from fabula.server.streams import StreamHub, read_last_event
 from fabula.server.uploads import UploadQuota, read_upload_settings
 from fabula.server.warm_requests import WarmRequests
@@ -87,40 +86,37 @@ class RouteTable:
         ]
 
     def _make_handler(self, route: Route) -> HTTPRouteHandler:
-        async def handle(request: Request[Any, Any, Any]) -> ASGIResponse:
-            body = b"" if route.method == "GET" else await request.body()
-            headers = {name.lower(): value for name, value in request.headers.items()}
+        async def handle(request: Request[Any, Any, Any]) -> Reply:
+            body = b"" if route.method == "GET" else await receive_body(request)
+            headers = get_headers(request.scope)
             key = headers.get("idempotency-key") if route.method == "POST" else None
             if key is None:
-                reply = await self._answer(route, request, body, headers)
-            else:
-                reply = await self._answer_once(key, route, request, body, headers)
-            return ASGIResponse(body=reply.body, status_code=reply.status, headers=dict(reply.headers), media_type=JSON)
+                return await self._answer(route, request, body, headers)
+            return await self._answer_once(key, route, request, body, headers)
 
         return self._register(route, handle)
 
-    def _register(self, route: Route, handle: Callable[..., Any], **settings: Any) -> HTTPRouteHandler:
+    def _register(self, route: Route, handle: Callable[..., Any]) -> HTTPRouteHandler:
         path = API + route.path.replace("}", ":str}")
-        return HTTPRouteHandler(path, http_method=route.method, status_code=200, name=route.name, **settings)(handle)
+        return HTTPRouteHandler(path, http_method=route.method, status_code=200, name=route.name)(handle)
 
     def _make_upload_handler(self, route: Route) -> HTTPRouteHandler:
-        async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
-            headers = {name.lower(): value for name, value in request.headers.items()}
+        async def handle(request: Request[Any, Any, Any]) -> Reply:
+            headers = get_headers(request.scope)
             call, _ = await self.workspace.call(self._read, route, request, b"", headers)
-            name, body = read_file_name(request.scope["query_string"]), await request.body()
+            name, body = read_file_name(request.scope["query_string"]), await receive_body(request, MAX_UPLOAD)
             self._uploads.begin(call.access, len(body))
             costs: list[float] = []
             try:
-                reply = await self.workspace.call(take_upload, route, call, name, body, costs.append)
+                return await self.workspace.call(take_upload, route, call, name, body, costs.append)
             finally:
                 self._uploads.spend(call.access, sum(costs))
-            return Response(reply.body, status_code=reply.status, headers=dict(reply.headers), media_type=JSON)
 
-        return self._register(route, handle, request_max_body_size=MAX_UPLOAD)
+        return self._register(route, handle)
 
     def _make_download_handler(self, route: Route) -> HTTPRouteHandler:
         async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
-            headers = {name.lower(): value for name, value in request.headers.items()}
+            headers = get_headers(request.scope)
             call, _ = await self.workspace.call(self._read, route, request, b"", headers)
             name, data = await self.workspace.call(make_download, route, call)
             disposition = f"attachment; filename*=UTF-8''{quote(name)}"
@@ -130,8 +126,8 @@ class RouteTable:
 
     def _make_stream_handler(self, route: Route) -> HTTPRouteHandler:
         async def handle(request: Request[Any, Any, Any]) -> Stream:
-            body = await request.body()
-            headers = {name.lower(): value for name, value in request.headers.items()}
+            body = await receive_body(request)
+            headers = get_headers(request.scope)
             call, _ = await self.workspace.call(self._read, route, request, body, headers)
             events = await self.workspace.call(call_verb, route, call)
 
@@ -204,7 +200,7 @@ class RouteTable:
         assert route.queue_key is not None
         key = route.queue_key(call)
         place = self._assemblies.enter(key)
-        if not place.done():
+        if place is not FREE_PLACE:
             return call, key, place
         try:
             return self._warm.make(call, lambda: make_reply(route, call_verb(route, call), call), is_warm=is_warm)

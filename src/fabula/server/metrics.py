@@ -60,6 +60,7 @@ class ServerMetrics:
             multiprocess_mode="livemax",
             registry=registry,
         )
+        self._counters: dict[tuple[str, str, str], Counter] = {}  # of requests, by what `labels` would look for
         self._counted = (0, 0)
         self._sums: tuple[float, list[Metric]] = (0.0, [])
 
@@ -67,7 +68,11 @@ class ServerMetrics:
         """Count an answer."""
         route = scope.get("path_template") or "other"
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        self._requests.labels(method, route, str(status)).inc()
+        key = (method, route, str(status))
+        counter = self._counters.get(key)
+        if counter is None:
+            counter = self._counters[key] = self._requests.labels(*key)
+        counter.inc()
         self._seconds.observe(seconds)
 
     @asynccontextmanager

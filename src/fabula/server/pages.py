@@ -1,6 +1,6 @@
 """Pages of long lists: a cursor names the last item that was handed out, so that additions shift nothing.
 
-Where that item is gone, the page begins at the place where it was.
+Where that item is gone, the page begins at the place where it was; where several have its name, after the nearest.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def cut_page(items: Sequence[Any], key: str, cursor: str | None, limit: int) -> 
     start, name_of = 0, attrgetter(key)
     if cursor:
         found = _read_cursor(cursor)
-        names = [str(name_of(item)) for item in items]
-        start = names.index(found.last) + 1 if found.last in names else found.count
+        places = [index for index, item in enumerate(items, 1) if str(name_of(item)) == found.last]
+        start = min(places, key=lambda place: abs(place - found.count), default=found.count)
     end = start + max(1, min(limit, MAX_LIMIT))
     if end >= len(items):
         return items[start:], None

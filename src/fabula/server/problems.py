@@ -164,6 +164,8 @@ class Problem(Struct, rename="camel", omit_defaults=True):
 
 def choose_language(accept: str) -> str:
     """Return the language of an `Accept-Language` header that Fabula speaks; English where it names none."""
+    if not accept:
+        return ENGLISH
     known = list_languages()
     weighed: list[tuple[float, str]] = []
     for part in accept.split(",")[:20]:

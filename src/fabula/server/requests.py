@@ -12,6 +12,8 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
+from litestar import Request as Connection
+from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 from msgspec import UNSET, Struct, ValidationError
 
 from fabula.context.request import Principal
@@ -20,11 +22,13 @@ from fabula.core.messages import message
 from fabula.server.access import Access, refuse_project
 from fabula.server.pages import DEFAULT_LIMIT
 from fabula.server.routes.route import Route
+from fabula.server.security import get_headers
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.schema import decode, refuse_data
 from fabula.workspace.workspace import Workspace
 
 JSON = "application/json"
+MAX_BODY = 10_000_000  # bytes of a request that is no upload
 PAGE_FIELDS = ("cursor", "pageSize")
 FILE_FIELD = "fileName"
 _FILE_NAME = re.compile(r"[^/\\\x00-\x1f:]{1,120}\.[A-Za-z0-9]{1,10}")
@@ -64,6 +68,8 @@ def make_store_principal(access: Access) -> Principal:
 def read_path(route: Route, values: Mapping[str, Any]) -> tuple[Any, ...]:
     """Read the parameters of a path behind the project as the first arguments of the verb."""
     names = route.path_type.__struct_fields__
+    if not names:
+        return ()
     read = _convert({name: str(values[name]) for name in names}, route.path_type)
     return tuple(getattr(read, name) for name in names)
 
@@ -97,6 +103,21 @@ def read_file_name(query: bytes) -> str:
             message("Name the file with its ending, as in `?fileName=book.md`, and without a folder."),
         )
     return name
+
+
+async def receive_body(request: Connection[Any, Any, Any], most: int = MAX_BODY) -> bytes:
+    """Return the whole body of a request; one that is larger than so many bytes is refused."""
+    announced, parts, size = get_headers(request.scope).get("content-length", ""), list[bytes](), 0
+    if announced.isdecimal() and int(announced) > most:
+        raise RequestEntityTooLarge
+    while True:
+        event: Any = await request.receive()
+        parts.append(event["body"])
+        size += len(parts[-1])
+        if size > most:
+            raise RequestEntityTooLarge
+        if not event.get("more_body", False):
+            return b"".join(parts)
 
 
 def read_body(route: Route, body: bytes, content_type: str) -> Struct:

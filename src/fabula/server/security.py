@@ -115,6 +115,7 @@ class SecurityMiddleware:
                 raise FabulaError(Code.HTTP_NOT_FOUND, message("There is nothing at this address."))
             self._rates.count_request(address)
             set_access(scope, *await self._check(scope["method"], scope["path"], headers, address, is_proxy))
+            scope["state"]["fabula_headers"] = headers
         except FabulaError as error:
             problem = describe_refusal(error, choose_language(headers.get("accept-language", "")))
             await _send_problem(send_with_headers, encode_problem(problem))
@@ -215,6 +216,12 @@ def get_access(scope: Mapping[str, Any]) -> Access:
     if not isinstance(access, Access):
         raise FabulaError(Code.ACCESS_REQUIRED, message("This needs a token."))
     return access
+
+
+def get_headers(scope: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the headers of a request by their names in lower case; of one that comes twice the values are joined."""
+    headers: Mapping[str, str] = scope["state"]["fabula_headers"]
+    return headers
 
 
 def find_access_again(scope: Mapping[str, Any]) -> Access:

@@ -321,6 +321,29 @@ _CONTEXT = (
         ),
     ),
     SettingDefinition(
+        name="codex.factsByModel",
+        group="context",
+        kind="bool",
+        default=True,
+        scopes=_BOTH,
+        sentence=message(
+            "Whether the model that works in the background looks for facts in changed chapters too; each must quote "
+            "its sentence."
+        ),
+    ),
+    SettingDefinition(
+        name="search.needs",
+        group="context",
+        kind="choice",
+        default="auto",
+        choices=("off", "auto", "on"),
+        scopes=_PERSON,
+        sentence=message(
+            "Whether the model that works in the background is asked which earlier details a new scene needs: never, "
+            "where it needs no key, or always."
+        ),
+    ),
+    SettingDefinition(
         name="search.passages",
         group="context",
         kind="bool",

@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from platformdirs import user_data_path
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, RootTransaction, create_engine, event, make_url
+from sqlalchemy.dialects import registry
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import QueuePool
 
@@ -30,10 +32,13 @@ DATA_VARIABLE = "FABULA_DATA"
 BUSY_SECONDS = 60
 IDLE_SECONDS = 120  # of a transaction in which nothing happens: its process is frozen or cut off, and holds locks
 CONNECT_SECONDS = 4
+_MAX_IDLE = 8  # connections
 SERVER_OPTIONS: dict[str, Any] = {
     "connect_timeout": CONNECT_SECONDS,
     "tcp_user_timeout": CONNECT_SECONDS * 1000,  # notices a server that stops answering
 }
+registry.register("sqlite.fabula", "fabula.store.sqlite", "SqliteDialect")
+WRITES = "writes"  # in the `info` of a connection: whether the transaction that begins next will write
 _PRAGMAS = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 
 
@@ -53,15 +58,14 @@ def make_sqlite_engine(file: Path) -> Engine:
     with translate_errors():
         file.parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(
-        URL.create("sqlite", database=str(file)),
+        URL.create("sqlite+fabula", database=str(file)),
         poolclass=QueuePool,
-        pool_size=8,
+        pool_size=_MAX_IDLE,
         max_overflow=56,
         hide_parameters=True,  # which are texts of the story, and errors may be logged
         connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False, "isolation_level": None},
     )
     event.listen(engine, "connect", _prepare)
-    event.listen(engine, "begin", _begin)
     return engine
 
 
@@ -96,10 +100,43 @@ def _execute_when_free(connection: sqlite3.Connection, statement: str) -> None:
             return
 
 
-def _begin(connection: Connection) -> None:
-    writing = connection.get_execution_options().get("writing", False)
-    driver: Any = connection.connection.dbapi_connection
-    driver.execute("BEGIN IMMEDIATE" if writing else "BEGIN").close()
+def begin(connection: Connection, *, writing: bool) -> RootTransaction:
+    """Begin a transaction; one that will write waits for SQLite's write lock."""
+    connection.info[WRITES] = writing
+    return connection.begin()
+
+
+class IdleConnections:
+    """Connections that wait for the next transaction, the last one used first: its pages are still in memory.
+
+    SQLAlchemy's pool bounds how many connections there are. To return one to it and to take it out again takes as long
+    as SQLite takes for a small change, so it gets back only those that failed, or that are too many.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._idle: defaultdict[int, list[Connection]] = defaultdict(list)  # by process: a fork must not use them
+
+    def take(self) -> Connection:
+        """Take a connection out, or connect."""
+        try:
+            return self._idle[os.getpid()].pop()
+        except IndexError:
+            return self._engine.connect()
+
+    def give_back(self, connection: Connection) -> None:
+        """Keep a connection whose transaction has ended."""
+        idle = self._idle[os.getpid()]
+        if len(idle) < _MAX_IDLE:
+            idle.append(connection)
+        else:
+            connection.close()
+
+    def close(self) -> None:
+        """Close all of them."""
+        idle = self._idle[os.getpid()]
+        while idle:
+            idle.pop().close()
 
 
 def _connect_to_server(_: object, __: object, arguments: list[Any], options: dict[str, Any]) -> BoundedConnection:
@@ -121,7 +158,7 @@ def make_postgres_engine(address: str) -> Engine:
         limits = {"lock_timeout": BUSY_SECONDS, "idle_in_transaction_session_timeout": IDLE_SECONDS}
         given = " ".join(f"-c {name}={seconds * 1000}" for name, seconds in limits.items())
         options = {**SERVER_OPTIONS, "options": given}
-        engine = create_engine(url, pool_size=8, max_overflow=24, hide_parameters=True, connect_args=options)
+        engine = create_engine(url, pool_size=_MAX_IDLE, max_overflow=24, hide_parameters=True, connect_args=options)
         event.listen(engine, "do_connect", _connect_to_server)
         return engine
     except ImportError as error:

@@ -67,23 +67,6 @@ def translate_errors() -> Iterator[None]:
         raise explain_os_error(error) from error
 
 
-@contextmanager
-def translate_commit_errors() -> Iterator[None]:
-    """Around a commit: when the connection is lost during it, the change may or may not be stored."""
-    try:
-        yield
-    except DBAPIError as error:
-        if not is_connection_lost(error):
-            raise
-        raise FabulaError(
-            Code.STORE_UNREACHABLE,
-            message(
-                "The connection to the database was lost while this change was being stored. "
-                "Check whether the change is there before you make it again."
-            ),
-        ) from error
-
-
 def explain_error(error: Exception) -> FabulaError:
     """Make a coded error of a driver's error."""
     if is_connection_lost(error):
@@ -110,6 +93,17 @@ def store_unreachable() -> FabulaError:
         message(
             "The database does not answer. Check that it runs and that its address is right, then try again. "
             "Nothing was changed."
+        ),
+    )
+
+
+def commit_uncertain() -> FabulaError:
+    """The error for a connection that was lost during a commit: the change may or may not be stored."""
+    return FabulaError(
+        Code.STORE_UNREACHABLE,
+        message(
+            "The connection to the database was lost while this change was being stored. "
+            "Check whether the change is there before you make it again."
         ),
     )
 

@@ -32,7 +32,7 @@ class LastChangeFile:
     """The file beside a database that names its last change."""
 
     def __init__(self, file: Path) -> None:
-        self._path = Path(f"{file}-last")
+        self._path = f"{file}-last"
         self._database = file
 
     def write(self, versions: Mapping[str, int]) -> None:
@@ -50,7 +50,7 @@ class LastChangeFile:
     def count_missing(self) -> int:
         """How many changes of the last owner the database lacks, at least; 0 where none is known to be missing."""
         try:
-            last = msgspec.json.decode(self._path.read_bytes(), type=LastChange)
+            last = msgspec.json.decode(Path(self._path).read_bytes(), type=LastChange)
             with closing(sqlite3.connect(f"file:{quote(str(self._database))}?mode=ro", uri=True)) as connection:
                 row = connection.execute("SELECT version FROM heads WHERE owner = ?", (last.owner,)).fetchone()
         except (OSError, msgspec.MsgspecError, sqlite3.Error):

@@ -21,6 +21,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import join_names, message
 from fabula.store.backup import BACKUP_FOLDER, back_up, make_stamp
+from fabula.store.connections import begin
 from fabula.store.copies import CopiedProject, StoreCopy
 from fabula.store.database_errors import translate_errors
 from fabula.store.save.loading import LoadResult, load_save
@@ -161,7 +162,7 @@ def _read_versions(file: Path) -> dict[str, int]:
 def _raise_versions(opened: Store, present: dict[str, int]) -> None:
     """Give every owner a version above both, with a row in the change feed."""
     at = current_timestamp()
-    with opened.engine.connect().execution_options(writing=True) as connection, connection.begin():
+    with opened.engine.connect() as connection, begin(connection, writing=True):
         copied = {str(row.owner): int(row.version) for row in connection.execute(text("SELECT * FROM heads"))}
         upsert = (
             "INSERT INTO heads (owner, version) VALUES (:owner, :version)"

@@ -36,14 +36,14 @@ class PreparedStatement:
         self._statement, self._columns = statement, columns
         parameters = [part for part in visitors.iterate(statement) if isinstance(part, BindParameter)]
         self._lists = [one.key for one in parameters if one.expanding]
-        self._compiled: dict[tuple[object, ...], CompiledStatement] = {}  # by dialect, and by the lengths of lists
+        self._compiled: dict[object, CompiledStatement] = {}  # by dialect, and by the lengths of lists
 
     def compile(self, dialect: Dialect, values: Values) -> CompiledStatement:
         """Return the statement as the drivers of a kind of database take it, for lists as long as these values."""
-        lengths = {name: len(values[name]) for name in self._lists}
-        key = dialect.name, *lengths.values()
+        key = (dialect.name, *[len(values[name]) for name in self._lists]) if self._lists else dialect.name
         compiled = self._compiled.get(key)
         if compiled is None:
+            lengths = {name: len(values[name]) for name in self._lists}
             compiled = self._compiled[key] = CompiledStatement(self._statement, dialect, lengths, self._columns)
         return compiled
 
@@ -82,12 +82,14 @@ class CompiledStatement:
 
     def make_parameters(self, values: Values) -> Any:
         """Return the parameters of an execution."""
+        if self._order is not None and not (self._literals or self._encoded or self._lists):
+            return tuple([values[name] for name in self._order])
         by_name = {**self._literals, **values}
         for name in self._encoded:
             by_name[name] = encode_json(by_name[name])
         for name in self._lists:
             by_name |= {f"{name}_{number}": value for number, value in enumerate(by_name.pop(name), start=1)}
-        return by_name if self._order is None else tuple([by_name[name] for name in self._order])
+        return by_name if self._order is None else tuple(map(by_name.__getitem__, self._order))
 
     def execute(self, connection: Connection, parameters: Any) -> list[tuple[Any, ...]]:
         """Execute the statement with parameters, or with each of a list of them; return the rows as the driver does."""
@@ -118,7 +120,7 @@ class CompiledStatement:
 
     def read_rows(self, rows: Iterable[tuple[Any, ...]]) -> list[Row[Any]]:
         """Read the rows of the driver, with their JSON decoded."""
-        return [self._make_row(self._decode(row) if self._decoded else row) for row in rows]
+        return list(map(self._make_row, map(self._decode, rows) if self._decoded else rows))
 
     def _decode(self, row: tuple[Any, ...]) -> list[Any]:
         values = list(row)

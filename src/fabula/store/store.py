@@ -21,8 +21,16 @@ from fabula.core.messages import Sentence, message
 from fabula.store.all_projects import AllProjectsTransaction
 from fabula.store.backup import back_up_daily
 from fabula.store.change_signal import ChangeSignal, NotificationSignal, PollSignal
-from fabula.store.connections import DATABASE_FILE, data_folder, is_server_url, make_postgres_engine, make_sqlite_engine
-from fabula.store.database_errors import is_connection_lost, translate_commit_errors, translate_errors
+from fabula.store.connections import (
+    DATABASE_FILE,
+    IdleConnections,
+    begin,
+    data_folder,
+    is_server_url,
+    make_postgres_engine,
+    make_sqlite_engine,
+)
+from fabula.store.database_errors import commit_uncertain, is_connection_lost, translate_errors
 from fabula.store.hooks import Hooks
 from fabula.store.last_change import LastChangeFile
 from fabula.store.precondition import run_precondition
@@ -45,6 +53,7 @@ class Store:
 
     def __init__(self, engine: Engine, version_reader: VersionReader, *, folder: Path, file: Path | None) -> None:
         self._engine = engine
+        self._idle = IdleConnections(engine)
         self._is_closed = False
         self.folder = folder  # of backups and other files on this machine
         self.file = file
@@ -108,6 +117,7 @@ class Store:
             self._before_close.pop()()
         self._is_closed = True
         self._version_reader.close()
+        self._idle.close()
         self._engine.dispose()
 
     def versions(self, *, project: str, user: str = LOCAL_USER, others: Sequence[str] = ()) -> tuple[int, ...]:
@@ -131,7 +141,7 @@ class Store:
 
     def project_ids(self) -> list[str]:
         """The ids of all projects."""
-        with translate_errors(), self._transaction({}, {}) as connection:
+        with translate_errors(), self._transaction() as connection:
             return list(connection.execute(select(projects.c.project_id).order_by(projects.c.project_id)).scalars())
 
     def project_rows(self, project: str | None = None) -> Sequence[Row[Any]]:
@@ -143,23 +153,22 @@ class Store:
         query = query.order_by(projects.c.changed.desc(), projects.c.project_id)
         if project is not None:
             query = query.where(projects.c.project_id == project)
-        with translate_errors(), self._transaction({}, {}) as connection:
+        with translate_errors(), self._transaction() as connection:
             return connection.execute(query).all()
 
     def last_changes(self) -> dict[str, str]:
         """The time of the last change of each project, by id, as its change feed has it."""
         latest = (changes.c.owner == owner_versions.c.owner) & (changes.c.version == owner_versions.c.version)
         query = select(changes.c.owner, func.max(changes.c.at)).join(owner_versions, latest).group_by(changes.c.owner)
-        with translate_errors(), self._transaction({}, {}) as connection:
+        with translate_errors(), self._transaction() as connection:
             found = connection.execute(query).all()
         return {owner.removeprefix("project:"): at for owner, at in found if owner.startswith("project:")}
 
     @contextmanager
     def read(self, *, project: str | None = None, user: str | None = None) -> Iterator[ReadTransaction]:
         """A consistent read: everything read inside the block is of one moment."""
-        options = {} if self.file is not None else {"isolation_level": "REPEATABLE READ"}
-        with translate_errors(), self._transaction(options, owners := _owners(project, user)) as connection:
-            yield ReadTransaction(connection, owners)
+        with translate_errors(), self._transaction(consistent=True) as connection:
+            yield ReadTransaction(connection, _owners(project, user))
 
     @contextmanager
     def write(
@@ -177,7 +186,7 @@ class Store:
         """
         self.hooks.prepare_write()
         owners = _owners(project, user)
-        with translate_errors(), self._transaction({"writing": True}, owners, lock=books) as connection:
+        with translate_errors(), self._transaction(owners, writing=True, books=books) as connection:
             run_precondition()
             tx = WriteTransaction(connection, owners)
             tx.undo_label = undo_label
@@ -202,44 +211,61 @@ class Store:
     @contextmanager
     def all_projects(self, table: Table, *, writable: bool = False) -> Iterator[AllProjectsTransaction]:
         """The rows of all owners in a table that allows it, for workers; no owner is locked."""
-        with translate_errors(), self._transaction({"writing": writable}, {}) as connection:
+        with translate_errors(), self._transaction(writing=writable) as connection:
             yield AllProjectsTransaction(connection, table)
 
     @contextmanager
     def _transaction(
-        self, options: Mapping[str, object], owners: Mapping[OwnerKind, str], *, lock: Sequence[str] | None = None
+        self,
+        owners: Mapping[OwnerKind, str] | None = None,
+        *,
+        writing: bool = False,
+        consistent: bool = False,
+        books: Sequence[str] = (),
     ) -> Iterator[Connection]:
         """A connection with a transaction begun; it is committed where the block raises nothing.
 
-        Unless `lock` is None, the owners are locked, and these books before them.
+        The owners, if there are any, are locked, and these books before them.
         """
-        connection = self._begin(options, owners, lock=lock)
+        is_repeatable = consistent and self.file is None  # on SQLite, every transaction is
+        connection = self._begin(owners, writing, is_repeatable, books)
         try:
             yield connection
-            with translate_commit_errors():
+            try:
                 connection.commit()
-        finally:
+            except DBAPIError as error:
+                if is_connection_lost(error):
+                    raise commit_uncertain() from error
+                raise
+        except BaseException:
             connection.close()  # rolls back whatever was not committed
+            raise
+        if is_repeatable or self._is_closed:
+            connection.close()  # the pool resets the isolation level
+        else:
+            self._idle.give_back(connection)
 
     def _begin(
-        self, options: Mapping[str, object], owners: Mapping[OwnerKind, str], *, lock: Sequence[str] | None
+        self, owners: Mapping[OwnerKind, str] | None, writing: bool, is_repeatable: bool, books: Sequence[str]
     ) -> Connection:
         """Begin a transaction; once more where the connection was lost since it was last used."""
         for last in (False, True):
-            connection = self.engine.connect()
+            self.require_open()
+            connection = self._idle.take()
             try:
-                if options:
-                    connection = connection.execution_options(**options)
-                connection.begin()
-                if lock is not None:
-                    WriteTransaction(connection, owners).lock_owners(books=lock)
+                if is_repeatable:
+                    connection.execution_options(isolation_level="REPEATABLE READ")
+                begin(connection, writing=writing)
+                if owners is not None:
+                    WriteTransaction(connection, owners).lock_owners(books=books)
                 else:  # the snapshot is taken at the first query
                     BEGIN_SNAPSHOT.execute(connection, {})
             except BaseException as error:
                 connection.close()
                 if last or not (isinstance(error, DBAPIError) and is_connection_lost(error)):
                     raise
-                self.engine.dispose()  # the other idle connections are as old
+                self._idle.close()  # which are as old
+                self.engine.dispose()
             else:
                 break
         return connection

@@ -61,6 +61,7 @@ changes = Table(
     Column("item", String, nullable=False),
     text_column("at"),
     PrimaryKeyConstraint("owner", "version", "room", "item"),
+    sqlite_with_rowid=False,  # else every change would be written twice, into the table and into its key
 )
 
 

@@ -418,17 +418,17 @@ class WriteTransaction(ReadTransaction):
 
     def _check_values(self, table: Table, values: Mapping[str, Any]) -> None:
         """Refuse values that give a row to another owner, that use another table, or that no save could hold."""
-        info = table_info(table)
+        info, bounded = table_info(table), list_bounded_columns(table)
         owner = self._owners.get(info.owner)
         if values.get(info.owner_column, owner) != owner:
             raise scope_violation(f"a row of {table.name} cannot be given to another {info.owner}")
         for name, value in values.items():
-            if isinstance(value, ClauseElement):
-                check_clauses(table, [value])
-            elif isinstance(value, _CHECKED):
+            if isinstance(value, _CHECKED):
                 check_text(name, value)
-                if not self.is_restoring:
+                if (name in bounded or len(value) > MAX_SHORT_TEXT) and not self.is_restoring:
                     _check_length(table, name, value)
+            elif isinstance(value, ClauseElement):
+                check_clauses(table, [value])
 
     def _execute_recording(self, table: Table, query: Any) -> int:
         """Execute a query, record which items it changed, and return the number of rows."""
@@ -496,18 +496,6 @@ def row_missing(table: Table, key: Mapping[str, object]) -> FabulaError:
     )
 
 
-def _is_storable(value: object) -> bool:
-    """Whether a database can store a value; only text and JSON are checked."""
-    if isinstance(value, str):
-        return "\x00" not in value and is_encodable(value)
-    if isinstance(value, _CHECKED):
-        try:
-            msgspec.json.encode(value)
-        except (UnicodeEncodeError, msgspec.MsgspecError, TypeError):
-            return False
-    return True
-
-
 def _check_length(table: Table, name: str, value: Any) -> None:
     """Refuse names, titles and other texts that no save could hold."""
     text: str | None
@@ -534,6 +522,14 @@ def _check_length(table: Table, name: str, value: Any) -> None:
         raise FabulaError(Code.TEXT_INVALID, sentence)
 
 
+def _is_json(value: object) -> bool:
+    try:
+        msgspec.json.encode(value)
+    except (UnicodeEncodeError, msgspec.MsgspecError, TypeError):
+        return False
+    return True
+
+
 def check_texts(values: Mapping[str, Any]) -> None:
     """Refuse text that a database cannot store."""
     for name, value in values.items():
@@ -542,7 +538,11 @@ def check_texts(values: Mapping[str, Any]) -> None:
 
 def check_text(name: str, value: object) -> None:
     """Refuse a text, or JSON with one, that a database cannot store."""
-    if not _is_storable(value):
+    if isinstance(value, str):
+        is_storable = "\x00" not in value and is_encodable(value)
+    else:
+        is_storable = not isinstance(value, _CHECKED) or _is_json(value)
+    if not is_storable:
         raise FabulaError(
             Code.TEXT_INVALID,
             message(

@@ -15,9 +15,10 @@ from sqlalchemy.exc import DBAPIError
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.store.backup import back_up
+from fabula.store.connections import begin
 from fabula.store.tables import owner_versions
 
-LATEST_VERSION = "0018"
+LATEST_VERSION = "0020"
 _LOCK = 0x0FAB01A  # the advisory lock of processes that upgrade one PostgreSQL store
 
 
@@ -30,7 +31,7 @@ def upgrade_store(engine: Engine, *, file: Path | None) -> None:
     _check_not_newer(version)
     if version is not None and file is not None:
         back_up(file, reason="before-upgrade")
-    with engine.connect().execution_options(writing=True) as connection, connection.begin():
+    with engine.connect() as connection, begin(connection, writing=True):
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         version = find_schema_version(connection)

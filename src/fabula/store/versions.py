@@ -66,8 +66,8 @@ class SqliteVersionReader:
 
     def read(self, owners: Sequence[str]) -> list[int]:
         """The versions of these owners; 0 for an unknown one."""
-        versions = dict(self._query(_select_versions(len(owners)), owners))
-        return [versions.get(owner, 0) for owner in owners]
+        (versions,) = self._query(_select_versions(len(owners)), owners)
+        return [version or 0 for version in versions]
 
     def fetch(self, prepared: RowQuery, owner_id: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
         """The rows that a prepared query finds."""
@@ -100,7 +100,8 @@ class SqliteVersionReader:
 
 @cache
 def _select_versions(count: int) -> str:
-    return f"SELECT owner, version FROM heads WHERE owner IN ({', '.join('?' * count)})"
+    # one row; `owner IN (…)` would make a table of the values for each query
+    return f"SELECT {', '.join(['(SELECT version FROM heads WHERE owner = ?)'] * count)}"
 
 
 class PostgresVersionReader:

@@ -37,7 +37,7 @@ def check_cursor(cursor: object, length: int) -> int:
 
 def utf16_to_code_points(text: str, units: int) -> int:
     """The code point offset of a UTF-16 offset; CURSOR_INVALID for one inside a surrogate pair."""
-    if text.isascii():
+    if text.isascii() or _is_all_single_units(text[: max(units, 0)]):
         return check_cursor(units, len(text))
     data = text.encode("utf-16-le", "surrogatepass")
     size = 2 * check_cursor(units, len(data) // 2)
@@ -47,6 +47,14 @@ def utf16_to_code_points(text: str, units: int) -> int:
             message("The cursor at UTF-16 unit {units} is inside one character. Move it before or after.", units=units),
         )
     return len(data[:size].decode("utf-16-le", "surrogatepass"))
+
+
+def _is_all_single_units(text: str) -> bool:
+    """Whether each character of a text is one UTF-16 unit."""
+    try:
+        return len(text.encode("utf-16-le")) == 2 * len(text)
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
 
 
 def map_to_normalised(text: str, cursor: int) -> int:

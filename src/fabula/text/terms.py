@@ -61,6 +61,14 @@ def find_shared_terms(text: str) -> frozenset[str]:
     return frozenset(terms)
 
 
+def list_shared_terms(text: str) -> list[tuple[int, str]] | None:
+    """The shared terms of a text with the offsets of their words; None for unspaced text, which has no words."""
+    lowered = text.lower()
+    if len(lowered) != len(text) or not (lowered.isascii() or not _UNSPACED_LETTER.search(lowered)):
+        return None
+    return [(word.start(), term) for word in _WORD.finditer(lowered) if (term := _make_shared_term(word[0]))]
+
+
 def _split_runs(text: str) -> tuple[list[str], list[str]]:
     """The words of a text, and its runs of unspaced characters."""
     lowered = text.lower()

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from functools import wraps
-from types import FunctionType
-from typing import Annotated, Any, TypeVar, Unpack, cast, get_args, get_origin
+from types import FunctionType, UnionType
+from typing import Annotated, Any, TypeVar, Union, Unpack, cast, get_args, get_origin
 
 from msgspec import UNSET, Meta, Struct, ValidationError, convert, defstruct
 
@@ -33,6 +33,7 @@ _Check = Callable[[Any], Any]  # returns the value to pass on
 _Reader = tuple[type[Struct], _Check]  # the type that it reads, for explanations
 
 _COLLECTIONS = (list, tuple, set, frozenset, dict)
+_PLAIN = (str, int, float, type(None), Struct)  # a value of exactly such a type has nothing that could be wrong
 
 
 def check_verbs(kind: Kind) -> Kind:
@@ -113,16 +114,16 @@ class _Signature:
 
     def _make_check(self, name: str, hint: Any) -> _Check:
         holder, read = _make_reader(name, hint)
-        structs = {one for one in (hint, *get_args(hint)) if isinstance(one, type) and issubclass(one, Struct)}
+        alternatives = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        kinds = {one for one in alternatives if isinstance(one, type) and issubclass(one, _PLAIN)}
 
         def check(value: Any) -> Any:
-            if type(value) in structs:  # which is taken as it is
-                return value
-            try:
-                value = read(value)
-            except ValidationError as error:
-                raise self._refuse(explain_decode_error(error, holder)) from None
-            if not all(map(is_encodable, _list_texts(value))):
+            if type(value) not in kinds:  # else it is taken as it is
+                try:
+                    value = read(value)
+                except ValidationError as error:
+                    raise self._refuse(explain_decode_error(error, holder)) from None
+            if not _is_encodable(value):
                 raise FabulaError(
                     Code.TEXT_INVALID,
                     message("`{name}` holds half a surrogate pair. Remove it. Nothing was changed.", name=name),
@@ -213,13 +214,10 @@ def _check_class(name: str, value: Any, classes: tuple[type, ...]) -> Any:
     raise ValidationError(f"Expected `{expected}`, got `{type(value).__name__}` - at `$.{name}`")
 
 
-def _list_texts(value: Any) -> Iterator[str]:
-    """Every text in a value."""
+def _is_encodable(value: Any) -> bool:
+    """Whether every text in a value can be encoded."""
     if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for pair in value.items():
-            yield from _list_texts(pair)
-    elif isinstance(value, _COLLECTIONS):
-        for one in value:
-            yield from _list_texts(one)
+        return is_encodable(value)
+    if isinstance(value, Mapping):
+        return all(map(_is_encodable, value.items()))
+    return not isinstance(value, _COLLECTIONS) or all(map(_is_encodable, value))

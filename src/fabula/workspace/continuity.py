@@ -31,6 +31,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import message
 from fabula.core.story import Vantage
+from fabula.jobs.triggers.needs import queue_needs
 from fabula.store.queries import RowReader
 from fabula.store.store import Store
 
@@ -39,7 +40,7 @@ Value = TypeVar("Value")
 
 BRANCH_MESSAGES = 64  # how far back along a branch an earlier request is looked for
 DELAY = 0.05  # seconds until queued rows are written
-REST = 10  # times as long as writing took, before the next rows are written: under load they are written together
+REST = 40  # times as long as writing took, before the next rows are written: under load they are written together
 MAX_DELAY = 0.5
 POLL_SECONDS = 0.05
 OTHERS_SECONDS = 1.0  # after which an assembly of another process should be written
@@ -51,12 +52,8 @@ class ContinuityKeys(Struct, frozen=True):
     place: ContinuityKey
     ancestors: tuple[ContinuityKey, ...]  # of a branch, the nearest first
     skill: str
+    prefix: str  # the key of the last prefix hash
     knowers: frozenset[str] = frozenset()  # of a participant: the ids under which they know things
-
-    @property
-    def prefix(self) -> str:
-        """The key of the last prefix hash."""
-        return self.place.prefix_key(self.skill)
 
 
 def continuity_keys(request: Request, vantage: Vantage, branch: Sequence[str]) -> ContinuityKeys:
@@ -64,8 +61,9 @@ def continuity_keys(request: Request, vantage: Vantage, branch: Sequence[str]) -
     place = ContinuityKey(
         recipe=request.recipe, model=request.model, vantage=vantage.name, document=request.document_id
     )
+    skill = request.skill_id
     if not request.conversation_id:
-        return ContinuityKeys(place, (), request.skill_id)
+        return ContinuityKeys(place, (), skill, place.prefix_key(skill))
     leaves = (*reversed(branch[-BRANCH_MESSAGES:]), "")  # the empty one: before anything was said
     is_speaker = bool(request.speaker_id)
     places = [
@@ -73,7 +71,7 @@ def continuity_keys(request: Request, vantage: Vantage, branch: Sequence[str]) -
         for leaf in leaves
     ]
     knowers = vantage.knowers if is_speaker else frozenset[str]()
-    return ContinuityKeys(places[0], tuple(places[1:]), request.skill_id, knowers)
+    return ContinuityKeys(places[0], tuple(places[1:]), skill, places[0].prefix_key(skill), knowers)
 
 
 class ProcessContinuity:
@@ -101,8 +99,8 @@ class ProcessContinuity:
         known = (one for one in found if knowers is None or is_selection_known(one, knowers))
         return next(known, Continuity())
 
-    def record(self, project_id: str, keys: ContinuityKeys, result: Result) -> str:
-        """Remember an assembly; return its id."""
+    def record(self, project_id: str, keys: ContinuityKeys, result: Result, *, asks_for_needs: bool = False) -> str:
+        """Remember an assembly; return its id. No model works in the background here, so none is asked."""
         assembly_id = new_id()
         with self._lock:
             _put(self._prefixes, keys.prefix, result.stable_prefix_hash, MAX_PREFIXES)
@@ -143,6 +141,7 @@ class _Assembly(Struct):
     keys: ContinuityKeys
     continuity: Continuity
     is_answered: bool = False
+    scene: Vantage | None = None  # at which a model is to be asked what it needs
 
 
 class _Batch(Struct):
@@ -188,12 +187,17 @@ class StoredContinuity:
             found = share_selection(found, _load_shared(rows, keys, answered), keys.knowers)
         return replace(found, prefix_hash=prefix_hash)
 
-    def record(self, project_id: str, keys: ContinuityKeys, result: Result) -> str:
-        """Queue the prefix hash of an assembly and what it would hand on; return the assembly's id."""
+    def record(self, project_id: str, keys: ContinuityKeys, result: Result, *, asks_for_needs: bool = False) -> str:
+        """Queue the prefix hash of an assembly and what it would hand on; return the assembly's id.
+
+        With `asks_for_needs` the background model is asked which earlier details the scene needs.
+        """
         assembly_id = new_id()
         with self._changed:
             queue = self._queue
-            queue.assemblies[assembly_id] = _Assembly(project_id, keys, result.continuity)
+            queue.assemblies[assembly_id] = _Assembly(
+                project_id, keys, result.continuity, scene=result.vantage if asks_for_needs else None
+            )
             queue.prefix_hashes[project_id, keys.prefix] = result.continuity.prefix_hash
             if self._thread is None and not self._is_closing:
                 self._thread = threading.Thread(target=self._run, name="fabula-continuity", daemon=True)
@@ -269,6 +273,8 @@ class StoredContinuity:
                     if one.is_answered:
                         edits.commit(tx, one.keys.place, one.continuity)
                 edits.record_assemblies(tx, {key: made[key] for key, one in own.items() if not one.is_answered})
+                for scene in dict.fromkeys(one.scene for one in own.values() if one.scene is not None):
+                    queue_needs(tx, scene)
         except FabulaError as error:
             log.warning("continuity of project %s was not written: %s", project_id, error.code.value)
 

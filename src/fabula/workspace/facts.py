@@ -6,13 +6,13 @@ a constraint and, like one that is dismissed, is not shown again; its id stays i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
 
 from fabula.codex import Codex, Entry, Progression, edits, progressions
-from fabula.codex.facts import PER_ENTRY, Fact, Facts, FactText
+from fabula.codex.facts import PER_ENTRY, Fact, Facts, FactText, Quotations
 from fabula.codex.tables import entries as entry_rows
 from fabula.constraints import Constraint
 from fabula.constraints import edits as constraint_edits
@@ -70,11 +70,18 @@ def make_facts(view: View, old_view: View | None = None) -> Facts | None:
     settings = view.snapshot(FactSettings) or FactSettings()
     old = old_view.snapshot(Facts) if old_view is not None else None
     is_same = old is not None and old_view is not None and old_view.snapshot(Manuscript) is manuscript
+    is_same = is_same and old_view is not None and old_view.snapshot(Quotations) is view.snapshot(Quotations)
     is_same = is_same and old is not None and (old.dismissed, old.per_entry) == (settings.dismissed, settings.per_entry)
     if old is not None and is_same and old.codex is codex:
         return old
-    texts = (FactText(one.id, one.text, one.effective_known_to) for one in manuscript.documents)
-    return Facts(texts, codex, old, settings.dismissed, per_entry=settings.per_entry)
+    return Facts(_list_texts(view), codex, old, settings.dismissed, per_entry=settings.per_entry)
+
+
+def _list_texts(view: View) -> Iterator[FactText]:
+    """The documents of a view, each with what a model quotes of it."""
+    quotations = (view.snapshot(Quotations) or Quotations()).by_document
+    for one in (view.snapshot(Manuscript) or Manuscript()).documents:
+        yield FactText(one.id, one.text, one.effective_known_to, quotations.get(one.id, ()))
 
 
 class FactVerbs(ProjectVerbs):
@@ -129,11 +136,10 @@ class FactVerbs(ProjectVerbs):
     def restore(self, entry: str) -> int:
         """List the dismissed and used facts of an entry again; return how many there are."""
         owner, view = self._find_entry(entry), self._view
-        codex, manuscript = view.snapshot(Codex), view.snapshot(Manuscript)
-        if codex is None or manuscript is None:
+        codex = view.snapshot(Codex)
+        if codex is None:
             return 0
-        texts = (FactText(one.id, one.text, one.effective_known_to) for one in manuscript.documents)
-        everything = Facts(texts, codex, view.snapshot(Facts)).list_facts(owner.id)
+        everything = Facts(_list_texts(view), codex, view.snapshot(Facts)).list_facts(owner.id)
         with self._write(message("facts restored: {name}", name=owner.name)) as tx:
             before = _read_dismissed(tx)
             own = {one.id for one in everything}.intersection(before)

@@ -163,4 +163,5 @@ def _read_titles(reading: ReadTransaction, found: Sequence[JobSummary]) -> dict[
     titles = {row.id: row.title for row in reading.rows(documents, only=("id", "title")) if row.title}
     titles |= {row.id: row.title for row in reading.rows(conversations, only=("id", "title")) if row.title}
     subjects = {job.key: job.key.partition(":")[2].removesuffix(":anew") for job in found}
-    return {key: titles[subject] for key, subject in subjects.items() if subject in titles}
+    names = {key: subject if subject in titles else subject.partition(":")[0] for key, subject in subjects.items()}
+    return {key: titles[name] for key, name in names.items() if name in titles}

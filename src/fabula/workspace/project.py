@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.context.engine import Engine
+from fabula.context.recipes import NOVEL
 from fabula.context.recipes.preset import Preset
 from fabula.context.request import Attachment, Principal, Request, validate_request
 from fabula.context.result import Result
@@ -32,6 +33,7 @@ from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
 from fabula.search.embeddings.choice import EmbeddingChoice
 from fabula.search.embeddings.embedder import unavailable
 from fabula.search.find import FoundPassage
+from fabula.search.needs import Needs
 from fabula.skills.files import Skills, load_built_in
 from fabula.skills.source import CHAT_RECIPES, choose_skill
 from fabula.workspace.arguments import PositiveInt, check_verbs
@@ -76,6 +78,7 @@ if TYPE_CHECKING:
     from fabula.workspace.lorebooks import LorebookVerbs
     from fabula.workspace.memory import MemoryVerbs
     from fabula.workspace.mentions import MentionVerbs
+    from fabula.workspace.needs import NeedVerbs
     from fabula.workspace.outline import OutlineVerbs
     from fabula.workspace.participant_texts import ParticipantTextVerbs
     from fabula.workspace.participants import ParticipantVerbs
@@ -168,6 +171,7 @@ class ProjectHandle:
     skills: LazyVerbs[SkillVerbs] = LazyVerbs("SkillVerbs")
     lorebooks: LazyVerbs[LorebookVerbs] = LazyVerbs("LorebookVerbs")
     memory: LazyVerbs[MemoryVerbs] = LazyVerbs("MemoryVerbs")
+    needs: LazyVerbs[NeedVerbs] = LazyVerbs("NeedVerbs")
     mentions: LazyVerbs[MentionVerbs] = LazyVerbs("MentionVerbs")
     participants: LazyVerbs[ParticipantVerbs] = LazyVerbs("ParticipantVerbs")
     participant_texts: LazyVerbs[ParticipantTextVerbs] = LazyVerbs("ParticipantTextVerbs")
@@ -342,7 +346,7 @@ class ProjectHandle:
             return None if found is None else found.text
 
         request = read_request(data, text_of, uploads or {})
-        view = self.view_with(request.conversation_id)
+        view = self._load_view(request.conversation_id)
         preset = request.preset if request.preset is not None else view.snapshot(Preset)
         return self._resolve_names(replace(request, preset=preset, principal=self.principal), view)
 
@@ -354,7 +358,20 @@ class ProjectHandle:
         view, keys, result = self._assemble(self.engine.assemble, request, working_memory)
         if has_limits(self.principal):
             result = replace(result, trace=result.trace.without_omitted())
-        return replace(result, assembly_id=self._continuity.record(view.project.id, keys, result))
+        needs = view.snapshot(Needs)
+        asks = needs is not None and not has_limits(self.principal) and self._asks_for_needs(needs, view, keys, result)
+        assembly_id = self._continuity.record(view.project.id, keys, result, asks_for_needs=asks)
+        return replace(result, assembly_id=assembly_id)
+
+    @staticmethod
+    def _asks_for_needs(needs: Needs, view: View, keys: ContinuityKeys, result: Result) -> bool:
+        """Return whether a prompt is for a new scene of the story, about which a model should be asked."""
+        here = result.vantage.position
+        is_writing = keys.place.recipe == NOVEL.name and bool(keys.place.document)
+        document = (view.snapshot(Manuscript) or Manuscript()).by_id.get(here.document) if here is not None else None
+        if not is_writing or here is None or document is None or here.document not in view.timeline:
+            return False
+        return here.offset <= len(document.text) and needs.is_due(result.vantage, document.text, here.offset)
 
     def inspect(self, request: Request, *, working_memory: WorkingMemory = EMPTY_WORKING_MEMORY) -> Result:
         """Assemble without consequences, with a reason for everything that stayed out (ctx-9)."""
@@ -379,14 +396,14 @@ class ProjectHandle:
     ) -> tuple[View, ContinuityKeys, Result]:
         request = validate_request(request)
         check_request(self.principal, request)
-        view = self.view_with(request.conversation_id)
+        view = self._load_view(request.conversation_id)
         if self.store is not None and not has_known_ids(request, view):
             request = self._resolve_names(request, view)
-            view = self.view_with(request.conversation_id)
+            view = self._load_view(request.conversation_id)
         request = replace(complete_request(request, view), principal=self.principal)
         own_conversation = find_document_conversation(request, view)
         if own_conversation:
-            view = self.view_with(own_conversation)
+            view = self._load_view(own_conversation)
         vantage = resolve_vantage(request, view)
         check_vantage(self.principal, vantage)
         request = replace(request, macros=make_macro_values(request, view, vantage))

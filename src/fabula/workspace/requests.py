@@ -136,7 +136,7 @@ def complete_request(request: Request, view: View) -> Request:
         character_ids=find_character_ids(view, knower) if knower else (),
         speaker_name=request.speaker_name or _name_speaker(request.speaker_id, view),
         input_name=request.input_name or find_user_name(request, view),
-        now=request.now or datetime.now().astimezone(),
+        now=request.now or datetime.now(),
     )
     return request if recipe in _RECIPES_WITH_TEXT else _place_in_stored_text(request, view)
 

@@ -121,7 +121,7 @@ class TimelineVerbs(ProjectVerbs):
             shown = entries if kind is None else chosen
         return StoryTimeline(
             documents=tuple(_describe_documents(view, entries)),
-            appearances=tuple(_count_appearances(view, entries, chosen, most)),
+            appearances=tuple(_count_appearances(view, codex, chosen, most)) if codex is not None else (),
             facts=tuple(_collect_facts(view, codex, shown) if codex is not None else ()),
         )
 
@@ -142,21 +142,13 @@ def _describe_documents(view: View, entries: Sequence[Entry]) -> list[StoryDocum
     ]
 
 
-def _count_appearances(
-    view: View, entries: Sequence[Entry], chosen: Sequence[Entry], most: int | None
-) -> list[Appearance]:
-    """Count the names of the chosen entries in each document, the most frequent entry first.
-
-    All entries take part in the search, because a name may be part of another entry's longer name.
-    """
-    texts = {one.id: one.text for one in (view.snapshot(Manuscript) or Manuscript()).documents}
-    matcher = NameIndex(replace(entry, level=Level.ALWAYS) for entry in entries).matcher
-    counts: list[Counter[str]] = []
+def _count_appearances(view: View, codex: Codex, chosen: Sequence[Entry], most: int | None) -> list[Appearance]:
+    """Count the names of the chosen entries in each document, the most frequent entry first."""
+    found = _count_names(codex, view.snapshot(Manuscript) or Manuscript())
+    counts = [found.get(one.document, Counter()) for one in view.timeline.entries]
     totals: Counter[str] = Counter()
-    for one in view.timeline.entries:
-        mentions = resolve_mentions(matcher.find(texts.get(one.document, "")))
-        counts.append(Counter(mention.owners[0] for mention in mentions))
-        totals.update(counts[-1])
+    for one in counts:
+        totals.update(one)
     ranked = sorted(chosen, key=lambda entry: totals[entry.id], reverse=True)
     return [
         Appearance(
@@ -164,6 +156,30 @@ def _count_appearances(
         )
         for entry in ranked[:most]
     ]
+
+
+class _NameCounts(Struct, frozen=True):
+    """How often the entries of a codex are named in texts."""
+
+    codex: Codex
+    by_text: Mapping[str, Counter[str]]
+
+
+def _count_names(codex: Codex, manuscript: Manuscript) -> Mapping[str, Counter[str]]:
+    """Count all names in the text of each document; a text is searched again only when the codex was changed.
+
+    A name may be part of another entry's longer name, so all are searched.
+    """
+    known = manuscript.cache.get(_NameCounts)
+    counted = known.by_text if isinstance(known, _NameCounts) and known.codex is codex else {}
+    if not all(one.text in counted for one in manuscript.documents):
+        matcher = NameIndex(replace(entry, level=Level.ALWAYS) for entry in codex.entries).matcher
+        counted = {
+            text: counted.get(text) or Counter(mention.owners[0] for mention in resolve_mentions(matcher.find(text)))
+            for text in {one.text for one in manuscript.documents}
+        }
+        manuscript.cache[_NameCounts] = _NameCounts(codex, counted)
+    return {one.id: counted[one.text] for one in manuscript.documents}
 
 
 def _collect_facts(view: View, codex: Codex, entries: Sequence[Entry]) -> list[StoryFact]:

@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from fabula.codex import Codex
 from fabula.codex import snapshot as codex_rows
+from fabula.codex.facts import Quotations
+from fabula.codex.facts.quotations import load_quotations
 from fabula.constraints import Constraints
 from fabula.constraints import snapshot as constraint_rows
 from fabula.context.budget import BudgetProfile
@@ -41,6 +43,8 @@ from fabula.presets import edits as preset_service
 from fabula.search.corpus import Corpus
 from fabula.search.embeddings.choice import EMBEDDING_SETTING as EMBEDDING
 from fabula.search.embeddings.choice import EmbeddingSetting
+from fabula.search.need_edits import load_places
+from fabula.search.needs import Needs
 from fabula.settings import snapshot as setting_rows
 from fabula.settings.tables import settings
 from fabula.settings.values import read_values
@@ -50,6 +54,7 @@ from fabula.store.store import Store
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.cards import load_cards
 from fabula.workspace.facts import FactSettings, load_fact_settings
+from fabula.workspace.needs import is_asking_allowed
 from fabula.workspace.search_corpus import SEARCHED_AREAS, StoredConversations, make_corpus
 
 TEXT_FACTOR = 2.5  # bytes for each byte of text, with paragraphs and token counts
@@ -145,14 +150,15 @@ def load_view(
         project, snapshots[Direction], series = projects.load_project(reading)
         snapshots[SeriesMembership] = None if series is None else SeriesMembership(series)
     if "manuscript" in changes:
-        manuscript = manuscript_rows.load_manuscript(reading, old.snapshot(Manuscript), changes.items("manuscript"))
+        old_manuscript = old.snapshot(Manuscript)
+        manuscript = manuscript_rows.load_manuscript(reading, old_manuscript, changes.items("manuscript"))
         snapshots[Manuscript] = manuscript
-        new_timeline = manuscript.timeline()
-        if new_timeline.entries != timeline.entries:  # else what was computed from the old one stays valid
-            timeline = new_timeline
+        if old_manuscript is None or not manuscript.has_places_of(old_manuscript):
+            timeline = manuscript.timeline()  # else what was computed from the old one stays valid
     # Codex entries depend on the timeline (progressions hold from a chapter on) and on the project's language.
     old_codex = old.snapshot(Codex)
     depth = old_codex.relation_depth if old_codex is not None else None
+    asks_for_needs = old.snapshot(Needs) is not None
     if "settings" in changes:
         values = read_values(reading)
         depth = values.get_override("codex.relationDepth")
@@ -166,6 +172,7 @@ def load_view(
             relevant_history=values["History.RelevantHistory"],
         )
         snapshots[FactSettings] = load_fact_settings(reading, values["codex.factsPerEntry"])
+        asks_for_needs = is_asking_allowed(values)
         snapshots[Skills] = load_project_skills({row.name: row.value for row in reading.rows(settings)})
     if (
         "codex" in changes
@@ -183,6 +190,12 @@ def load_view(
             changes.items("codex"),
             relation_depth=depth,
         )
+    if "facts" in changes:
+        snapshots[Quotations] = load_quotations(reading)
+    if not asks_for_needs:
+        snapshots[Needs] = None
+    elif "needs" in changes or old.snapshot(Needs) is None:
+        snapshots[Needs] = Needs(load_places(reading))
     if "constraints" in changes:
         snapshots[Constraints] = constraint_rows.load(
             reading, project.id, old.snapshot(Constraints), changes.items("constraints")

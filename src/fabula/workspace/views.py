@@ -28,6 +28,7 @@ from msgspec import Struct
 
 from fabula.codex import Codex
 from fabula.codex.facts import Facts
+from fabula.context.options import AssemblyOptions
 from fabula.conversation.model import Conversations
 from fabula.conversation.participants import Participants
 from fabula.conversation.recaps.snapshot import RecapSnapshot
@@ -116,13 +117,18 @@ class ProjectViews:
                 found = cached.composed[conversation] if conversation else cached.view
         return found
 
-    def find_current(self, project_id: str, *, user: str = LOCAL_USER) -> View | None:
-        """Return the cached view of a project; None where it would have to be built."""
+    def find_ready(self, project_id: str, *, user: str = LOCAL_USER) -> View | None:
+        """Return the cached view of a project; None where it, or the search index that prompts need, must be built."""
         cached = self._find((project_id, user), "")
         if cached is None:
             return None
         others = cached.series.project_ids if cached.series is not None else ()
-        return cached.find(self.store.versions(project=project_id, user=user, others=others), "")
+        view = cached.find(self.store.versions(project=project_id, user=user, others=others), "")
+        corpus = None if view is None else view.snapshot(Corpus)
+        if view is not None and corpus is not None and corpus.built is None:
+            options = view.snapshot(AssemblyOptions)
+            return None if options is None or options.passages else view
+        return view
 
     @property
     def size(self) -> int:

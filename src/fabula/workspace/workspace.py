@@ -535,16 +535,12 @@ class Workspace:
         Its view is in memory, and its search index where prompts have passages. It neither searches by meaning nor asks
         a database server, nor sources that may wait.
         """
-        from fabula.context.options import AssemblyOptions
-        from fabula.search.corpus import Corpus
         from fabula.workspace.project import ProjectHandle
 
-        may_wait = self.store.file is None or bool(self._more_sources)
-        view = None if may_wait else self.views.find_current(project_id, user=principal.user)
+        store = self.store
+        may_wait = store.file is None or bool(self._more_sources)
+        view = None if may_wait else self.views.find_ready(project_id, user=principal.user)
         if view is None or self._embedding.resolve(view).search is not None:
-            return None
-        corpus, options = view.snapshot(Corpus), view.snapshot(AssemblyOptions)
-        if corpus is not None and corpus.built is None and (options is None or options.passages):
             return None
         return ProjectHandle(
             lambda conversation: (
@@ -554,7 +550,7 @@ class Workspace:
             embedding=self._embedding,
             continuity=self._continuity,
             principal=principal,
-            store=self.store,
+            store=store,
             project_id=project_id,
         )
 

@@ -27,10 +27,11 @@ from fabula.context.result import Result
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import Sentence, message
-from fabula.core.view import View
+from fabula.core.view import Language, View
 from fabula.llm.local_model import load_tokenizer
 from fabula.llm.model import HANDED_OVER, FinishReason, ModelCall, Provider, StreamEnd, Usage
 from fabula.llm.pricing import Cost, Price, compute_cost, find_price
+from fabula.llm.providers.demo import DEMO_MODEL
 from fabula.llm.retry import estimate_usage, stream_answer
 from fabula.llm.runs import GenerationRun, RunOutcome, record_run, summarise_assembly
 from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
@@ -122,6 +123,17 @@ async def write_answers(
         await provider.aclose()
 
 
+def _refuse_demo(skill: Skill, language: Language) -> FabulaError:
+    return FabulaError(
+        Code.LLM_REFUSED,
+        message(
+            "The demo writes prepared sentences and knows nothing of your story. For {skill!r}, choose a model. "
+            "Nothing was changed.",
+            skill=skill.title_in(language),
+        ),
+    )
+
+
 class Writer:
     """Lets a model write for an open project. Of a project in a store, every run is recorded."""
 
@@ -152,6 +164,8 @@ class Writer:
         """Write answers to a request and yield them as they come."""
         view = await asyncio.to_thread(self.project.view_with, request.conversation_id)
         skill = find_skill(view, request.skill_id)
+        if self.provider.name == DEMO_MODEL and self.run_state == "open" and not skill.answer_action.is_prose:
+            raise _refuse_demo(skill, view.project.language)
         request = resolve_target(request, skill)
         request = reserve_schema(request, ANSWER_SCHEMAS.get(skill.answer_action), view.project.language)
         result = await asyncio.to_thread(self.project.assemble, request, working_memory=working_memory)

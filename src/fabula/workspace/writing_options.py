@@ -23,7 +23,7 @@ from fabula.llm.model import ModelCall, describe_schema
 from fabula.llm.pricing import PRICES, Price, parse_prices
 from fabula.llm.provider_config import BUILT_IN_PROVIDERS, DEFAULT_RETRY_POLICY, ProviderConfig, RetryPolicy
 from fabula.llm.providers.local import BUNDLED_MODEL, find_model_file
-from fabula.llm.user_providers import load_providers
+from fabula.llm.user_providers import ProviderRegistry, load_providers
 from fabula.net.addresses import split_url
 from fabula.settings.values import SettingValues, read_values
 from fabula.skills.judge import JudgePolicy
@@ -133,7 +133,20 @@ def choose_background_model(store: Store, project_id: str, *, user: str = LOCAL_
     registry = load_providers()
     if not registry.background_provider:
         return None
-    values = _read_settings(store, project_id, user)
+    return _choose_background(registry, _read_settings(store, project_id, user))
+
+
+def has_background_model(values: SettingValues, *, without_key: bool) -> bool:
+    """Return whether a model works in the background, perhaps one that needs no key; an unusable file names none."""
+    try:
+        registry = load_providers()
+        choice = _choose_background(registry, values) if registry.background_provider else None
+    except FabulaError:
+        return False
+    return choice is not None and not (without_key and choice.provider.needs_key)
+
+
+def _choose_background(registry: ProviderRegistry, values: SettingValues) -> ModelChoice | None:
     choice = _make_choice(registry.find(registry.background_provider), "", values)
     return None if choice.provider.api_style in ("clipboard", "demo") or choice.model == BUNDLED_MODEL else choice
 

@@ -41,7 +41,7 @@ def test_weights_that_cannot_be_read_say_so(monkeypatch: pytest.MonkeyPatch) -> 
     assert caught.value.code is Code.EMBEDDING_UNAVAILABLE
 
 
-@pytest.mark.parametrize("library", ["tokenizers", "safetensors"])
+@pytest.mark.parametrize("library", ["tokenizers", "safetensors", "onnx", "onnxruntime"])
 def test_weights_without_a_library_they_need_say_which(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(FabulaError, match=library) as caught:

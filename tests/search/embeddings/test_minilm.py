@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula.search.embeddings.embedder import WEIGHTS_PACKAGE, load_local_model
-from fabula.search.embeddings.minilm import DIMENSION, MAX_CHARACTERS, MAX_TOKENS, MiniLM
+from fabula.search.embeddings.encoder_graph import DIMENSION
+from fabula.search.embeddings.minilm import MAX_CHARACTERS, MAX_TOKENS, MiniLM
 
 LIGHTHOUSE = "The lighthouse keeper counted the ships and wrote their names in a blue book."
 MIXED = "Café naïve façade — Łódź, İstanbul, ΣΊΣΥΦΟΣ; e-mail: foo@bar.com, $5.00 + 3 = 8!"
@@ -43,10 +44,10 @@ def folder_of_weights() -> Path:
     return Path(spec.submodule_search_locations[0]) / "model"
 
 
-def test_its_vectors_are_those_of_the_reference(model: MiniLM) -> None:
+def test_its_vectors_are_near_those_of_the_reference_although_weights_are_rounded(model: MiniLM) -> None:
     vectors = model.embed(list(REFERENCE))
     for vector, expected in zip(vectors, REFERENCE.values(), strict=True):
-        assert np.allclose([*vector[:6], *vector[-2:]], expected, atol=5e-5)
+        assert np.allclose([*vector[:6], *vector[-2:]], expected, atol=0.03)
 
 
 def test_every_vector_has_length_1(model: MiniLM) -> None:
@@ -67,12 +68,12 @@ def test_a_vector_does_not_depend_on_its_neighbours(model: MiniLM) -> None:
     texts = [f"{LIGHTHOUSE} " * count + "It rained." for count in (3, 1, 7, 1, 20, 0)]
     together = model.embed(texts)
     alone = np.concatenate([model.embed([text]) for text in texts])
-    assert np.allclose(together, alone, atol=1e-5)
+    assert np.array_equal(together, alone)
 
 
 def test_what_lies_beyond_its_reading_changes_nothing(model: MiniLM) -> None:
     first, second = model.embed([LONG, LONG + "The end was quite different."])
-    assert np.allclose(first, second, atol=1e-6)
+    assert np.array_equal(first, second)
 
 
 def test_a_text_alone_always_gives_the_very_same_vector(model: MiniLM) -> None:

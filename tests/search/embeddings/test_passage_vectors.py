@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fabula.search.embeddings import passage_vectors as vectors_module
 from fabula.search.embeddings.embedder import load_local_model
 from fabula.search.embeddings.endpoint import EmbeddingEndpoint
-from fabula.search.embeddings.passage_vectors import PassageVectors, vector_folder
+from fabula.search.embeddings.passage_vectors import MAX_PARTS, PassageVectors, split_into_parts, vector_folder
 from fabula.search.embeddings.vector_pool import TextRows
 from fabula.search.index import disk_cache as cache
 from tests.search.embedders import Letters
@@ -295,3 +299,56 @@ def test_no_texts_at_all() -> None:
     text_rows = vectors.set_texts([])
     assert vectors.progress == (0, 0)
     assert scores(vectors, text_rows, "aaa") == []
+
+
+def test_a_program_that_ends_while_vectors_are_made_ends_quietly() -> None:
+    code = (
+        "import atexit, time; atexit.register(time.sleep, 0.5)\n"
+        "from fabula.search.embeddings.embedder import load_local_model\n"
+        "from fabula.search.embeddings.passage_vectors import PassageVectors\n"
+        "vectors = PassageVectors(load_local_model())\n"
+        "rows = vectors.set_texts([f'The keeper counted {number} ships.' for number in range(5000)])\n"
+        "while not vectors.has_vectors(rows).any(): pass\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_a_long_text_says_at_its_end_is_found() -> None:
+    model = load_local_model()
+    assert model is not None
+    vectors = PassageVectors(model)
+    long = "The keeper counted the ships that passed the harbour in the rain. " * 40
+    text_rows = vectors.set_texts(
+        [f"{long}He owed the ferryman nine silver coins.", long, "The dog slept."], fill=False
+    )
+    vectors.fill()
+    found = scores(vectors, text_rows, "money that somebody must pay back")
+    assert found.index(max(found)) == 0
+    assert found[0] > found[1] + 0.1
+
+
+def test_a_long_text_that_stays_is_not_cut_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut: list[str] = []
+
+    def split(text: str) -> tuple[str, ...]:
+        cut.append(text)
+        return split_into_parts(text)
+
+    monkeypatch.setattr(vectors_module, "split_into_parts", split)
+    vectors = PassageVectors(Letters())
+    first, second = "A lamp. " * 100, "A ferry. " * 100
+    rows = vectors.set_texts([first], fill=False)
+    vectors.set_texts([second, first, "short"], rows, fill=False)
+    assert cut == [first, second]
+
+
+@given(st.text(max_size=3000) | st.lists(st.sampled_from(["It rained. ", "灯灭了。", "\n\n", "x" * 300])).map("".join))
+def test_parts_hold_every_word_of_a_text_in_order(text: str) -> None:
+    parts = split_into_parts(text)
+    assert "".join("".join(parts).split()) == "".join(text.split())
+    assert 1 <= len(parts) <= MAX_PARTS
+
+
+def test_of_an_endless_text_the_first_parts_have_vectors() -> None:
+    assert len(split_into_parts("The keeper counted the ships. " * 10_000)) == MAX_PARTS

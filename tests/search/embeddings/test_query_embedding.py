@@ -5,9 +5,16 @@ from threading import Event
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fabula.search.embeddings.endpoint import EmbeddingEndpoint
-from fabula.search.embeddings.query_embedding import NEAR_CHARACTERS, WHOLE_CHARACTERS, QueryEmbedder, split_query_text
+from fabula.search.embeddings.query_embedding import (
+    MAX_CHARACTERS,
+    QueryEmbedder,
+    join_page_parts,
+    shorten_to_end,
+)
 from tests.search.embedders import Letters
 from tests.search.servers import Server, embedding_server
 
@@ -58,28 +65,34 @@ def test_what_was_asked_before_changes_nothing() -> None:
     assert np.array_equal(first, second)
 
 
-def test_a_short_text_is_one_piece_and_a_long_one_its_last_sentences() -> None:
-    assert split_query_text("  One. Two.  ") == ["One. Two."]
+def test_of_a_long_text_the_last_sentences_count() -> None:
+    assert shorten_to_end("  One. Two.  ") == "One. Two."
     long = "The harbour lay still. " * 100 + "He counted the lamps. One was missing!"
-    pieces = split_query_text(long)
-    assert pieces[-2:] == ["He counted the lamps.", "One was missing!"]
-    assert set(pieces[:-2]) == {"The harbour lay still."}
-    assert sum(map(len, pieces)) <= NEAR_CHARACTERS
+    shortened = shorten_to_end(long)
+    assert shortened.startswith("The harbour")
+    assert shortened.endswith("He counted the lamps. One was missing!")
+    assert MAX_CHARACTERS / 2 < len(shortened) <= MAX_CHARACTERS
 
 
 def test_a_long_text_without_sentences_is_its_end() -> None:
-    assert split_query_text("word " * 20_000) == [("word " * 20_000)[-NEAR_CHARACTERS:].strip()]
-    assert split_query_text("x" * (WHOLE_CHARACTERS + 1)) == ["x" * (WHOLE_CHARACTERS + 1)]
+    assert shorten_to_end("word " * 20_000) == ("word " * 20_000)[-MAX_CHARACTERS:].strip()
+    assert shorten_to_end("x" * (MAX_CHARACTERS + 1)) == "x" * MAX_CHARACTERS
 
 
-def test_writing_on_costs_the_new_sentence_alone() -> None:
-    letters = Letters()
-    embedder = QueryEmbedder(letters)
-    page = "".join(f"Sentence {number} tells of the sea. " for number in range(30))
-    embedder.embed([(page, 1.0)])
-    before = len(letters.texts)
-    embedder.embed([(page + "And then it rained. ", 1.0)])
-    assert letters.texts[before:] == ["And then it rained."]
+def test_the_paragraphs_of_a_page_are_one_text_in_the_order_in_which_they_are_read() -> None:
+    parts = [("He sat down.", 1.0), ("She came in.", 1.0), ("It rained.", 0.7), ("Another scene.", 0.1)]
+    assert join_page_parts(parts) == [("It rained.\nShe came in.\nHe sat down.", 1.0)]
+    assert join_page_parts([("He sat down.", 1.0), ("x" * MAX_CHARACTERS, 1.0)]) == [("He sat down.", 1.0)]
+    assert join_page_parts([("x" * 2000, 1.0), ("He sat down.", 1.0)]) == [("x" * 2000, 1.0)]
+
+
+@given(st.lists(st.tuples(st.text(max_size=700), st.floats(0, 4))))
+def test_any_page_is_one_text_that_ends_as_its_nearest_part_does(parts: list[tuple[str, float]]) -> None:
+    ((text, _),) = join_page_parts(parts) if parts else [("", 1.0)]
+    heaviest = max((weight for _, weight in parts), default=0.0)
+    nearest = next((part for part, weight in parts if weight >= 0.3 * heaviest), "")
+    assert text.endswith(nearest)
+    assert len(text) <= max(MAX_CHARACTERS + len(parts), len(nearest))
 
 
 def test_of_all_it_was_ever_asked_it_remembers_so_much() -> None:

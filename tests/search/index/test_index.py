@@ -28,7 +28,8 @@ def find(index: SearchIndex, text: str, most: int = 5) -> list[str]:
 def test_passages_are_numbered_in_the_order_of_their_threads() -> None:
     index = SearchIndex([thread("b", "one", "two"), thread("a", "three")])
     assert [passage.text for passage in index.passages] == ["one", "two", "three"]
-    assert index.by_source == {"search:b#0": 0, "search:b#1": 1, "search:a#0": 2}
+    sources = ("search:b#0", "search:b#1", "search:a#0", "search:c#0")
+    assert [index.find_passage(source) for source in sources] == [0, 1, 2, None]
 
 
 @pytest.mark.parametrize("documents", [[], [thread("a")], [thread("a", "")], [thread("a"), thread("b", "。")]])

@@ -70,6 +70,8 @@ ROWS: dict[str, list[Record]] = {
             "rules": {"case": True},
         },
     ],
+    "codex_quotations": [{"document_id": "a", "quotations": [["mira", HARD]], "made_from": "0" * 64}],
+    "needs": [{"id": "n", "since_document": "a", "since_offset": 2, "vantage": "reader", "questions": ["谁？"]}],
     "codex_relations": [{"entry_id": "mira", "to_id": "lamp", "kind": "keeps"}, {"entry_id": "mira", "to_id": "lamp"}],
     "codex_progressions": [{"id": "p", "entry_id": "mira", "text": "She knows.", "since_document": "b"}],
     "knowledge": [{"fact": "codex:lamp", "knower": "mira", "note": HARD}],

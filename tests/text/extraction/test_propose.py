@@ -148,6 +148,13 @@ def test_everyone_and_anyone_is_nobody() -> None:
     assert not every & {"众人", "大怒", "次日", "伏兵"}
 
 
+def test_servants_slopes_and_titles_in_general_are_no_names() -> None:
+    text = "门吏道：“来了。”门吏笑道：“不来。”霍青至馆驿，门吏听了，忙道：“也罢。”霍青道：“走。”霍青到山坡，笑了。\n"
+    assert names(propose_entries([("一", text * 4)], language="zh")) == ["霍青"]
+    words = "Dorn saw his Serene Highness. “Who is it?” said Dorn. He told his Serene Highness of two Emperors.\n\n"
+    assert names(english(words * 6)) == ["Dorn"]
+
+
 def test_a_given_name_belongs_to_the_only_one_who_has_it() -> None:
     text = "林黛玉道：“来。”黛玉笑道：“不来。”黛玉听了，忙道：“也罢。”林黛玉叹道：“唉。”黛玉见了，点头。\n"
     proposals = propose_entries([("一", text * 5)], language="zh")

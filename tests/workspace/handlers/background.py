@@ -13,12 +13,27 @@ from fabula.jobs.worker import Worker
 from fabula.store.store import Store
 from fabula.workspace.handlers.job_kinds import job_kinds
 from fabula.workspace.views import ProjectViews
-from tests.llm.server import ModelServer
+from tests.llm.server import Exchange, ModelServer, Script, openai_answer
 
 TEXT = (
     "Mira climbed the lighthouse stairs before dawn. The lamp had gone out in the night.\n\n"
     "She found the keeper's letter under the oil can, and read it twice. He had sailed for the outer reef.\n"
 )
+
+
+def find_prompt(exchange: Exchange) -> str:
+    """The text of a request to the model."""
+    return "\n".join(one["content"] for one in exchange.request["messages"])
+
+
+def answer_where(mark: str, text: str, *, otherwise: str) -> Script:
+    """A model that answers so where its prompt has a mark, and otherwise something else."""
+
+    async def script(exchange: Exchange) -> None:
+        answer = text if mark in find_prompt(exchange) else otherwise
+        await openai_answer(answer, usage={"prompt_tokens": 1000, "completion_tokens": 100})(exchange)
+
+    return script
 
 
 def list_jobs(store: Store) -> dict[str, JobSummary]:

@@ -1,22 +1,24 @@
 """Find the sentences of a text that tell something lasting about somebody or something (cdx-10).
 
-A fact is a sentence of the narration whose subject is a known name, or something of theirs, and that says of it what
-lasts: who somebody is, a habit, kinship, what had happened before, what is owned, owed or promised. The words behind
-the name show that; how much more it tells (`text/telling.py`) ranks it. A name may also stand later in the sentence
-where an apposition or a relative clause tells it, and "he" or "she" stands for the subject of the sentence before.
-Sentences that tell what became of somebody, a marriage, a wound, a decision, are events. A sentence that cannot be
-understood by itself, or that is about a crowd of people, is none. Nothing is rewritten: a fact is quoted as it stands.
+A fact that lasts is a sentence of the narration whose subject is a known name, or something of theirs, and that says
+who somebody is, a habit, kinship, what had happened before, what is owned, owed or promised. The words behind the name
+show that; how much more it tells (`text/telling.py`) ranks it. A name may also stand later in the sentence where an
+apposition or a relative clause tells it, and "he" or "she" stands for the subject of the sentence before. Every other
+sentence that names somebody is weighed by its features (`weigh.py`); one that tells what became of them, a marriage, a
+wound, a decision, weighs more. A sentence that cannot be understood by itself, or that is about a crowd of people, is
+no fact. Nothing is rewritten: a fact is quoted as it stands.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from enum import IntEnum
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import exp
 
 from msgspec import Struct
 
+from fabula.codex.entry import Entry
 from fabula.codex.facts.patterns import (
     ABBREVIATION,
     ADDRESSED,
@@ -36,14 +38,16 @@ from fabula.codex.facts.patterns import (
     DEPENDENT,
     ENGLISH_DONE,
     ENGLISH_EVENTS,
-    ENGLISH_MOTIONS,
     ENGLISH_PATTERNS,
     ENGLISH_TRAITS,
     EXPLANATION,
     INTRODUCTION,
     KIN_BEFORE,
     LAST_WORD,
+    LISTED_BEFORE,
     MODAL,
+    NAME_BEHIND,
+    NO_SHORT_NAMES,
     OPEN_END,
     OPEN_OBJECT,
     OPEN_WORD,
@@ -58,37 +62,35 @@ from fabula.codex.facts.patterns import (
     SHORT_NAME_START,
     SKIPPED,
     SPEECH_MARK,
+    TALE,
+    TELLER,
     TITLE,
     UNSPACED,
     UNSPACED_CLAUSE_EDGE,
     UNSPACED_CONNECTIVES,
     WORD,
 )
+from fabula.codex.facts.weigh import NamePlace, weigh_statement
 from fabula.text.names.disambiguation import Mention, resolve_mentions
 from fabula.text.names.matcher import NameMatch
 from fabula.text.sentences import find_sentence_starts
 from fabula.text.stemmer import stem
 from fabula.text.telling import measure_sentence
 
-MIN_TELLING = 0.25  # of a sentence that is worth a look though nothing shows that it lasts
+MIN_ROLE_CHANCE = 0.25  # that a reader finds a sentence worth knowing which only says by the way who somebody is
+MIN_CHANCE = 0.2  # that a reader finds a sentence worth knowing, though nothing shows that it lasts
 MIN_OPEN_LENGTH = 55  # characters of a sentence that may end with a word which only other sentences explain
+MAX_PARAGRAPH = 20_000  # characters; a longer paragraph is no prose, and has no facts
 MAX_MENTIONS = 4  # different names in one sentence
 _LENGTHS, _UNSPACED_LENGTHS = (40, 300), (10, 100)  # characters of a sentence, at least and at most
 APPOSITION_WORTH, ROLE_WORTH = 0.5, 0.3  # of words beside a name that say who somebody is
-TRAIT_WORTH, EVENT_WORTH, WEAK_EVENT_WORTH = 0.5, 0.3, 0.15  # of what a verb tells: a trait, what became of somebody
-OTHER_NAME_WORTH = 0.1  # of another name in an event
-OBJECT_FACTOR = 0.8  # of the worth of an event for somebody else to whom it happens
+TRAIT_WORTH = 0.5  # of a verb that tells a trait
+EVENT_WEIGHT = 1.8  # of a verb that tells what became of somebody, or of those to whom it is done
 PRONOUN_COST = 0.05  # of each word that only the sentences before explain
 MIN_INTRODUCED_WORTH = 0.5  # of a clause that does not begin the sentence
+_OPEN_ENDS = ("?", "？", "!", "！", ":", "：", "—", "…")
+_WHOLE_ENDS = (".", "。", "．", ";", "；", ")", "）", "”", "’", '"', "'", "」", "』")
 _MAX_SKIPPED = 4  # words between a subject and its verb
-
-
-class FactKind(IntEnum):
-    """How a sentence shows that it is a fact: it says what lasts, what became of somebody, or it only looks telling."""
-
-    LASTING = 0
-    EVENT = 1
-    OTHER = 2
 
 
 class FactSentence(Struct, frozen=True, gc=False):
@@ -98,7 +100,7 @@ class FactSentence(Struct, frozen=True, gc=False):
     start: int
     end: int
     score: float
-    kind: FactKind
+    is_lasting: bool  # whether its words show that it lasts
     role: str = ""  # the word beside the name that says who somebody is, if that is all
 
     def quote(self, paragraph: str) -> str:
@@ -107,17 +109,28 @@ class FactSentence(Struct, frozen=True, gc=False):
 
 
 class FactNames(Struct, frozen=True):
-    """The names of each entry that are known all through the story, and which entries are places.
+    """The names of each entry that are known all through the story, and which entries are places or things.
 
     Another name may be revealed later, and tells no facts.
     """
 
     names: Mapping[str, frozenset[str]]  # by entry, in lower case
     places: frozenset[str] = frozenset()
+    things: frozenset[str] = frozenset()  # what is neither a character nor a place
 
     def is_known(self, mention: Mention) -> bool:
         """Whether a mention is by a name that is known all through the story."""
         return mention.surface.casefold() in self.names.get(mention.owners[0], ())
+
+
+def make_fact_names(entries: Iterable[Entry]) -> FactNames:
+    """The names of entries that are known all through the story."""
+    entries = tuple(entries)
+    return FactNames(
+        {entry.id: frozenset(map(str.casefold, (entry.name, *entry.aliases))) for entry in entries},
+        frozenset(entry.id for entry in entries if entry.type == "location"),
+        frozenset(entry.id for entry in entries if entry.type not in ("character", "location")),
+    )
 
 
 def find_fact_sentences(paragraph: str, matches: Sequence[NameMatch], names: FactNames) -> list[FactSentence]:
@@ -130,10 +143,11 @@ def find_fact_sentences(paragraph: str, matches: Sequence[NameMatch], names: Fac
     found: list[FactSentence] = []
     pronouns: Mapping[str, str] = {}  # whom "He" or "She" means at the beginning of the next sentence
     short_names = _ShortNames(names)
+    is_tale = TALE.match(paragraph) is not None
     for start, end in _find_sentences(paragraph):
         inside = mentions[bisect_left(starts, start) : bisect_left(starts, end)]
         sentence = _Sentence(paragraph, start, end, short_names.complete(paragraph, start, inside), names)
-        if sentence.is_narration:
+        if sentence.is_narration(is_tale=is_tale):
             found += sentence.find_facts(pronouns)
         pronouns = sentence.find_pronouns(pronouns)
     return found
@@ -155,7 +169,7 @@ class _ShortNames:
         for mention in mentions:
             if 2 <= len(mention.surface) <= 3 and UNSPACED.match(mention.surface) and self._names.is_known(mention):
                 last, known = mention.surface[-1], mention.owners[0]
-                if known not in self._names.places:
+                if known not in self._names.places and last not in NO_SHORT_NAMES:
                     self._owners[last] = known if self._owners.get(last, known) == known else ""
         if not is_short:
             return mentions
@@ -185,18 +199,24 @@ class _Sentence:
         self._text = paragraph[start:end].strip()
         self._is_unspaced = UNSPACED.search(self._text) is not None
 
-    @property
-    def is_narration(self) -> bool:
-        """Whether the sentence is told to the reader, can stand by itself, and is not about a crowd."""
+    def is_narration(self, *, is_tale: bool) -> bool:
+        """Whether the sentence is told to the reader, can stand by itself, and is not about a crowd.
+
+        In the speech of a tale its teller counts as the narrator, where the sentence is not about themselves.
+        """
         shortest, longest = _UNSPACED_LENGTHS if self._is_unspaced else _LENGTHS
         text = self._text
-        if not shortest <= len(text) <= longest or text.endswith(("?", "？", "!", "！", ":", "：", "—")):
+        if not shortest <= len(text) <= longest or text.endswith(_OPEN_ENDS):
             return False
+        if text[0].islower() or (self._end == len(self._paragraph) and not text.endswith(_WHOLE_ENDS)):
+            return False  # a part of a sentence, as in a text whose lines are broken
         if len({one.owners[0] for one in self._mentions}) > MAX_MENTIONS or ADDRESSED.search(text):
             return False
         if len(text) < MIN_OPEN_LENGTH and OPEN_END.search(text):
             return False
-        return not (QUOTES.search(text) or _is_in_speech(self._paragraph, self._start))
+        if QUOTES.search(text):
+            return False
+        return not _is_in_speech(self._paragraph, self._start) or (is_tale and not TELLER.search(text))
 
     def find_pronouns(self, before: Mapping[str, str]) -> Mapping[str, str]:
         """Whom "He" or "She" means at the beginning of the next sentence: the only name of this one, its subject.
@@ -219,71 +239,99 @@ class _Sentence:
         """The facts of the sentence; `pronouns` says whom "He" or "She" means at its beginning."""
         telling = measure_sentence(self._text)
         pronoun = PRONOUN.match(self._text)
-        pronoun_owner = pronouns.get(pronoun[0], "") if pronoun is not None else ""
+        owner = pronouns.get(pronoun[0], "") if pronoun is not None else ""
         found: dict[str, FactSentence] = {}
-        if pronoun is not None and pronoun_owner and pronoun_owner not in (one.owners[0] for one in self._mentions):
+        if pronoun is not None and owner and owner not in (one.owners[0] for one in self._mentions):
             rest = self._text[pronoun.end() :]
-            self._add(found, pronoun_owner, *self._weigh_clause("", rest, telling, self._mentions), telling)
-        if not DEPENDENT.match(self._text):
-            for number, mention in enumerate(self._mentions):
-                if self._names.is_known(mention):
-                    self._add_told(found, mention, self._mentions[number + 1 :], telling)
+            worth = self._weigh_clause("", rest, telling)
+            if worth:
+                self._add_lasting(found, owner, worth, telling)
+            else:
+                chance = self._measure_chance(owner, "", rest, is_event=self._is_event("", rest))
+                self._add_statement(found, owner, chance)
+        done_until = 0  # where the clause ends that tells what somebody does to others
+        for number, mention in enumerate(self._mentions):
+            if self._names.is_known(mention) and not self._is_part(mention, self._mentions[number + 1 :]):
+                done_until = max(done_until, self._add_told(found, mention, telling, done_until))
         return iter(found.values())
 
-    def _add_told(
-        self, found: dict[str, FactSentence], mention: Mention, later: Sequence[Mention], telling: float
-    ) -> None:
-        """Add what the words around a name tell of its owner, and of those to whom it is done."""
+    def _is_part(self, mention: Mention, later: Sequence[Mention]) -> bool:
+        """Whether a name is only a part of the name of somebody else."""
+        rest = self._paragraph[mention.end : self._end]
+        if self._is_unspaced:
+            return rest.startswith("家的")  # the wife of somebody
+        if any(one.end + 1 == mention.start and one.owners != mention.owners for one in self._mentions):
+            return True  # the family name of somebody else
+        names = self._names.names[mention.owners[0]]
+        is_short = " " not in mention.surface and any(" " in name for name in names)
+        return is_short and NAME_BEHIND.match(rest) is not None and not (later and later[0].start == mention.end + 1)
+
+    def _add_told(self, found: dict[str, FactSentence], mention: Mention, telling: float, done_until: int) -> int:
+        """Add what the words around a name tell of its owner; where the clause ends that tells what they do to others.
+
+        Up to `done_until` somebody else does something to those who are named.
+        """
+        owner = mention.owners[0]
         head = self._paragraph[self._start : mention.start]
         rest = self._paragraph[mention.end : self._end]
-        worth, kind = self._weigh_clause(head, rest, telling, later)
-        role = ""
-        if kind is not FactKind.LASTING:
-            identity, role = self._weigh_identity(head, rest, telling)
-            worth, kind = (identity, FactKind.LASTING) if identity else (worth, kind)
-        self._add(found, mention.owners[0], worth, kind, telling, role)
-        if worth >= EVENT_WORTH and kind is FactKind.EVENT:
-            for other in self._list_objects(mention, later):
-                self._add(found, other.owners[0], OBJECT_FACTOR * worth, kind, telling)
-        elif not worth and self._is_object(head, rest):
-            self._add(found, mention.owners[0], OBJECT_FACTOR * EVENT_WORTH, FactKind.EVENT, telling)
+        is_event = self._is_event(head, rest)
+        is_done = mention.start < done_until or self._is_object(head, rest)
+        chance = self._measure_chance(owner, head.lstrip(), rest.rstrip(), is_event=is_event or is_done)
+        if not DEPENDENT.match(self._text):
+            worth, role = self._weigh_clause(head, rest, telling), ""
+            if not worth:
+                worth, role = self._weigh_identity(head, rest, telling)
+            if worth > ROLE_WORTH or (worth and chance >= MIN_ROLE_CHANCE):
+                self._add_lasting(found, owner, worth, telling, role)
+                return 0
+        self._add_statement(found, owner, chance)
+        return self._find_clause_end(mention) if is_event else 0
 
-    def _add(
-        self,
-        found: dict[str, FactSentence],
-        owner: str,
-        worth: float,
-        kind: FactKind,
-        telling: float,
-        role: str = "",
+    def _add_lasting(
+        self, found: dict[str, FactSentence], owner: str, worth: float, telling: float, role: str = ""
     ) -> None:
-        is_worth_a_look = kind is FactKind.OTHER and telling >= MIN_TELLING
-        if worth or is_worth_a_look:
-            cost = 0.0 if self._is_unspaced else PRONOUN_COST * len(OPEN_WORD.findall(self._text))
-            fact = FactSentence(owner, self._start, self._end, max(worth + telling - cost, 0.01), kind, role)
-            known = found.get(owner)
-            if known is None or (fact.kind, -fact.score) < (known.kind, -known.score):
-                found[owner] = fact
+        cost = 0.0 if self._is_unspaced else PRONOUN_COST * len(OPEN_WORD.findall(self._text))
+        score = max(worth + telling - cost, 0.01)
+        known = found.get(owner)
+        if known is None or not known.is_lasting or score > known.score:
+            found[owner] = FactSentence(owner, self._start, self._end, score, True, role)
 
-    def _weigh_clause(self, head: str, rest: str, telling: float, later: Sequence[Mention]) -> tuple[float, FactKind]:
-        """What a clause is worth whose subject stands between `head` and `rest`, and how it shows that."""
+    def _add_statement(self, found: dict[str, FactSentence], owner: str, chance: float) -> None:
+        if chance >= MIN_CHANCE and owner not in found:
+            found[owner] = FactSentence(owner, self._start, self._end, chance, False)
+
+    def _measure_chance(self, owner: str, head: str, rest: str, *, is_event: bool) -> float:
+        """How likely a reader finds worth knowing what a sentence tells of the name between `head` and `rest`."""
+        is_subject = _is_subject_first(head, is_unspaced=self._is_unspaced)
+        has_other_place = any(one.owners[0] in self._names.places and one.owners[0] != owner for one in self._mentions)
+        is_place = owner in self._names.places
+        name = NamePlace(head, rest, is_subject, is_place, is_place or owner in self._names.things, has_other_place)
+        weight = weigh_statement(self._text, name, is_unspaced=self._is_unspaced) + EVENT_WEIGHT * is_event
+        return 1 / (1 + exp(-weight))
+
+    def _weigh_clause(self, head: str, rest: str, telling: float) -> float:
+        """What a clause is worth that tells something lasting of its subject, between `head` and `rest`."""
         is_first = _is_subject_first(head, is_unspaced=self._is_unspaced)
-        if not is_first and not self._begins_clause(head):
-            return 0.0, FactKind.EVENT
-        parenthesis = None if self._is_unspaced else PARENTHESIS.match(rest)
+        is_listed = rest.startswith(",") and LISTED_BEFORE.search(head) is not None
+        if is_listed or not (is_first or self._begins_clause(head)):
+            return 0.0
         worth = _weigh_patterns(rest, telling, is_unspaced=self._is_unspaced)
+        parenthesis = None if self._is_unspaced else PARENTHESIS.match(rest)
         if parenthesis is not None and not worth:
             rest = rest[parenthesis.end() :]
             worth = _weigh_patterns(rest, telling)
         if worth >= (0.01 if is_first else MIN_INTRODUCED_WORTH):
-            return worth, FactKind.LASTING
-        if is_first or self._is_unspaced or INTRODUCTION.fullmatch(head.strip()):
-            has_place = any(one.owners[0] in self._names.places for one in later)
-            worth = _weigh_event(rest, is_unspaced=self._is_unspaced, has_place=has_place)
-            if worth:
-                kind = FactKind.LASTING if worth >= TRAIT_WORTH else FactKind.EVENT
-                return worth + OTHER_NAME_WORTH * bool(later), kind
-        return 0.0, FactKind.OTHER if is_first else FactKind.EVENT
+            return worth
+        is_introduced = is_first or INTRODUCTION.fullmatch(head.strip()) is not None
+        return TRAIT_WORTH if not self._is_unspaced and is_introduced and _tells_trait(rest) else 0.0
+
+    def _is_event(self, head: str, rest: str) -> bool:
+        """Whether a clause tells what became of its subject, or what they do that a writer may need later."""
+        if not _is_subject_first(head, is_unspaced=self._is_unspaced) and not self._begins_clause(head):
+            return False
+        if self._is_unspaced:
+            return (CHINESE_EVENT.match(rest) or CHINESE_PASSIVE.match(rest)) is not None
+        return _tells_event(rest)
 
     def _begins_clause(self, head: str) -> bool:
         """Whether only connectives or a title stand between the last edge of a clause and the subject."""
@@ -294,12 +342,10 @@ class _Sentence:
             not self._is_unspaced and INTRODUCTION.fullmatch(head.strip()) is not None
         )
 
-    def _list_objects(self, subject: Mention, later: Sequence[Mention]) -> Iterator[Mention]:
-        """Those named behind a subject in the same clause."""
+    def _find_clause_end(self, subject: Mention) -> int:
         edges = UNSPACED_CLAUSE_EDGE if self._is_unspaced else CLAUSE_EDGE
         edge = edges.search(self._paragraph, subject.end, self._end)
-        end = self._end if edge is None else edge.start()
-        return (one for one in later if one.start < end and self._names.is_known(one))
+        return self._end if edge is None else edge.start()
 
     def _weigh_identity(self, head: str, rest: str, telling: float) -> tuple[float, str]:
         """What a role before a name, or an apposition or a relative clause behind it, is worth, and the role."""
@@ -307,7 +353,7 @@ class _Sentence:
             is_name = any(one.end == self._start + len(head) for one in self._mentions)  # as in 薛姨妈
             role = None if is_name else CHINESE_ROLE_BEFORE.search(head)
             return (0.0, "") if role is None else (ROLE_WORTH, role[0])
-        if PART_OF.search(head):
+        if PART_OF.search(head) or LISTED_BEFORE.search(head):
             return 0.0, ""
         apposition = APPOSITION.match(rest)
         if apposition is not None:
@@ -315,7 +361,8 @@ class _Sentence:
         relative = RELATIVE.match(rest)
         if relative is not None:
             clause = rest[relative.end() :]
-            return _weigh_patterns(clause, telling) or (TRAIT_WORTH if _weigh_event(clause) else 0.0), ""
+            is_told = _tells_trait(clause) or _tells_event(clause)
+            return _weigh_patterns(clause, telling) or (TRAIT_WORTH if is_told else 0.0), ""
         role = ROLE_BEFORE.search(head) or (KIN_BEFORE.search(head) if rest.startswith((",", ".", ";")) else None)
         return (0.0, "") if role is None else (ROLE_WORTH, role[0])
 
@@ -336,30 +383,38 @@ def _weigh_patterns(rest: str, telling: float, *, is_unspaced: bool = False) -> 
     return max((worth for pattern, least, worth in patterns if telling >= least and pattern.match(rest)), default=0.0)
 
 
-def _weigh_event(rest: str, *, is_unspaced: bool = False, has_place: bool = False) -> float:
-    """What the verb behind a subject is worth; 0 where it tells nothing that a writer may need later."""
-    if is_unspaced:
-        return EVENT_WORTH if CHINESE_EVENT.match(rest) or CHINESE_PASSIVE.match(rest) else 0.0
+def _tells_trait(rest: str) -> bool:
+    """Whether the words behind a subject say what it is like."""
+    verb = _find_verb(rest)
+    return verb is not None and verb.has_auxiliary and verb.root in ENGLISH_TRAITS and not verb.word.endswith("ing")
+
+
+def _tells_event(rest: str) -> bool:
+    """Whether the verb behind a subject tells something that a writer may need later."""
+    verb = _find_verb(rest)
+    return verb is not None and verb.root in ENGLISH_EVENTS and OPEN_OBJECT.match(rest, verb.end) is None
+
+
+class _Verb(Struct, frozen=True):
+    """The first word behind an English subject that says what it does or is."""
+
+    word: str
+    root: str
+    end: int
+    has_auxiliary: bool
+
+
+def _find_verb(rest: str) -> _Verb | None:
     predicate = PREDICATE.match(rest)
-    if predicate is None:
-        return 0.0
-    has_verb = False
-    for number, match in enumerate(WORD.finditer(predicate[0])):
+    has_auxiliary = False
+    for number, match in enumerate(WORD.finditer(predicate[0]) if predicate is not None else ()):
         word = match[0]
         if word in MODAL or number > _MAX_SKIPPED:
-            return 0.0
-        if word in SKIPPED or word.endswith("ly"):
-            has_verb = True
-            continue
-        root = stem(word)
-        if has_verb and root in ENGLISH_TRAITS and not word.endswith("ing"):
-            return TRAIT_WORTH
-        if OPEN_OBJECT.match(predicate[0], match.end()):
-            return 0.0
-        if root in ENGLISH_EVENTS:
-            return EVENT_WORTH
-        return WEAK_EVENT_WORTH if has_place and root in ENGLISH_MOTIONS else 0.0
-    return 0.0
+            break
+        if word not in SKIPPED and not word.endswith("ly"):
+            return _Verb(word, stem(word), match.end(), has_auxiliary)
+        has_auxiliary = True
+    return None
 
 
 def _is_subject_first(before: str, *, is_unspaced: bool) -> bool:

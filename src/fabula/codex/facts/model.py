@@ -10,42 +10,56 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.codex.entry import Entry
-from fabula.codex.facts.find import FactKind, FactNames, FactSentence, find_fact_sentences
+from fabula.codex.facts.find import MAX_PARAGRAPH, FactNames, FactSentence, find_fact_sentences, make_fact_names
+from fabula.codex.facts.quotations import FoundQuotation, Quotation, find_quotations
 from fabula.codex.model import Codex
 from fabula.core.fragment import Fragment, Visibility
 from fabula.core.story import Position
 from fabula.text.names.matcher import NameMatcher
+from fabula.text.telling import measure_sentence
 from fabula.text.terms import find_shared_terms
 
 log = logging.getLogger("fabula.codex")
 
 MAX_FACTS = 24  # of one entry, the most telling ones
-MIN_FACTS = 6  # of one entry that may enter prompts, where it has so many: after what lasts the best events
+MIN_FACTS = 5  # of one entry that may enter prompts, where so many are likely enough worth knowing
+OFTEN = 30  # mentions of an entry, which has five facts in prompts if it can
+POSSIBLE, LIKELY, VERY_LIKELY = 0.3, 0.65, 0.85  # least chances: five of an entry that is named often; of others; more
 PER_ENTRY = 3  # facts of one entry in a prompt, unless a setting says otherwise
-MAX_PARAGRAPH = 20_000  # characters; a longer paragraph is no prose, and has no facts
 IMMEDIATE_CHARACTERS = 60_000  # that are read while a request waits
+QUOTATION_WORTH = 0.5  # of a sentence because a model quotes it
 MIN_SHARED_TERMS = 0.6  # of the terms of two facts about one thing, of which the later one is true from then on
 MIN_SAID_TERMS = 0.8  # of the terms of a fact that its entry has too, which says the same then
 FACT_PREFIX = "fact:"  # in the source of a fact, before its id
 _DIGEST_SIZE = 6
 
-Paragraphs = Mapping[str, tuple[FactSentence, ...]]  # the facts of each paragraph, by its text
+FactOrigin = Literal["program", "model"]  # who found a fact
+
+
+class _ReadParagraph(Struct, frozen=True):
+    """A paragraph that was read: its facts, and the entries that it names, as often as it names them."""
+
+    sentences: tuple[FactSentence, ...] = ()
+    named: tuple[str, ...] = ()
 
 
 class FactText(Struct, frozen=True):
-    """A document of the manuscript in which facts are looked for, and who may know it."""
+    """A document of the manuscript in which facts are looked for, who may know it, and what a model quotes of it."""
 
     id: str
     text: str
     known_to: frozenset[str] | None = None
+    quotations: tuple[Quotation, ...] = ()
 
 
 class Fact(Struct, frozen=True, kw_only=True):
@@ -59,9 +73,11 @@ class Fact(Struct, frozen=True, kw_only=True):
     until: Position | None = None  # where a later sentence says something else
     known_to: frozenset[str] | None = None
     score: float = 0.0  # how much it tells
-    is_lasting: bool = True  # whether it may enter prompts: its words show that it lasts, or it is one of a few events
-    is_event: bool = False  # whether it tells what became of the entry
+    is_lasting: bool = (
+        True  # whether it may enter prompts: its words show that it lasts, or it is one of the best others
+    )
     role: str = ""  # the word that says who somebody is, if the sentence tells no more of them
+    origin: FactOrigin = "program"
 
     @property
     def source(self) -> str:
@@ -101,7 +117,7 @@ class Facts:
         self.dismissed = frozenset(dismissed)
         self.per_entry = per_entry
         self._immediate_characters = immediate_characters
-        self._documents: tuple[Mapping[str, tuple[Fact, ...]], ...] | None = None  # by entry, of each text
+        self._documents: tuple[_ReadDocument, ...] | None = None
         self._chosen: dict[str, tuple[Fact, ...]] = {}
         self._for_prompts: dict[str, tuple[Fact, ...]] = {}
         self._rendered: dict[tuple[str, float], Fragment] = {}
@@ -109,15 +125,17 @@ class Facts:
 
     def by_entry(self) -> Mapping[str, tuple[Fact, ...]]:
         """The facts of each entry: those that last first, and of these the most telling."""
-        found = dict.fromkeys(ident for document in self.read() for ident in document)
+        found = dict.fromkeys(ident for document in self.read() for ident in document.facts)
         return {ident: chosen for ident in found if (chosen := self.list_facts(ident))}
 
     def list_facts(self, entry_id: str) -> tuple[Fact, ...]:
         """The facts of one entry."""
         chosen = self._chosen.get(entry_id)
         if chosen is None:
-            every = [fact for document in self.read() for fact in document.get(entry_id, ())]
-            chosen = self._chosen[entry_id] = self._reader.choose(entry_id, every, self.dismissed)
+            documents = self.read()
+            every = [fact for document in documents for fact in document.facts.get(entry_id, ())]
+            is_often_named = sum(document.mentions.get(entry_id, 0) for document in documents) >= OFTEN
+            chosen = self._chosen[entry_id] = self._reader.choose(entry_id, every, self.dismissed, is_often_named)
         return chosen
 
     def list_for_prompts(self, entry: Entry) -> tuple[Fact, ...]:
@@ -159,8 +177,8 @@ class Facts:
             return self.prepare()
         return False
 
-    def read(self) -> tuple[Mapping[str, tuple[Fact, ...]], ...]:
-        """The facts of each text by entry, however long it takes to read them."""
+    def read(self) -> tuple[_ReadDocument, ...]:
+        """The texts with their facts by entry, however long it takes to read them."""
         if self._documents is None:
             with self._reader.lock:
                 self._documents = self._reader.read(self) if self._documents is None else self._documents
@@ -178,11 +196,12 @@ class Facts:
 
 
 class _ReadDocument(Struct, frozen=True):
-    """A text with the facts of its paragraphs, and all of them by entry."""
+    """A text with its paragraphs, all their facts by entry, and how often each entry is named."""
 
     text: FactText
-    paragraphs: Paragraphs
+    paragraphs: Mapping[str, _ReadParagraph]
     facts: Mapping[str, tuple[Fact, ...]]
+    mentions: Mapping[str, int]
 
 
 class _FactReader:
@@ -194,7 +213,7 @@ class _FactReader:
         self.failure: Exception | None = None  # of reading in the background, until a request has raised it
         self.matcher: NameMatcher | None = None  # with which the documents were read
         self.documents: dict[str, _ReadDocument] = {}
-        self.chosen: dict[str, tuple[list[Fact], frozenset[str], tuple[Fact, ...]]] = {}
+        self.chosen: dict[str, tuple[tuple[list[Fact], frozenset[str], bool], tuple[Fact, ...]]] = {}
 
     def count_new_characters(self, facts: Facts, limit: int) -> int:
         """How many characters of a snapshot were not read yet; counted until there are more than `limit`."""
@@ -210,77 +229,109 @@ class _FactReader:
                 break
         return new
 
-    def read(self, facts: Facts) -> tuple[Mapping[str, tuple[Fact, ...]], ...]:
-        """The facts of a snapshot; documents and paragraphs that were read before are not read again."""
+    def read(self, facts: Facts) -> tuple[_ReadDocument, ...]:
+        """The texts of a snapshot with their facts; what was read before is not read again."""
         matcher = facts.codex.name_matcher
         if matcher is not self.matcher:
             self.matcher, self.documents = matcher, {}
-        names = FactNames(
-            {entry.id: frozenset(map(str.casefold, (entry.name, *entry.aliases))) for entry in facts.codex.entries},
-            frozenset(entry.id for entry in facts.codex.entries if entry.type == "location"),
-        )
+        names = make_fact_names(facts.codex.entries)
         documents: dict[str, _ReadDocument] = {}
         for text in facts.texts:
             old = self.documents.get(text.id)
             is_same = old is not None and old.text == text
             documents[text.id] = old if old is not None and is_same else _read_document(text, matcher, names, old)
         self.documents = documents
-        return tuple(document.facts for document in documents.values())
+        return tuple(documents.values())
 
-    def choose(self, entry_id: str, facts: list[Fact], dismissed: frozenset[str]) -> tuple[Fact, ...]:
+    def choose(
+        self, entry_id: str, facts: list[Fact], dismissed: frozenset[str], is_often_named: bool
+    ) -> tuple[Fact, ...]:
         """The most telling facts of an entry; they are chosen again only where it has other facts than before."""
-        known = self.chosen.get(entry_id)
-        if known is None or known[0] != facts or known[1] != dismissed:
-            known = self.chosen[entry_id] = facts, dismissed, _choose_facts(facts, dismissed)
-        return known[2]
+        known, given = self.chosen.get(entry_id), (facts, dismissed, is_often_named)
+        if known is None or known[0] != given:
+            known = self.chosen[entry_id] = given, _choose_facts(*given)
+        return known[1]
 
 
 def _read_document(text: FactText, matcher: NameMatcher, names: FactNames, old: _ReadDocument | None) -> _ReadDocument:
     known_paragraphs = old.paragraphs if old is not None else {}
-    paragraphs: dict[str, tuple[FactSentence, ...]] = {}
+    paragraphs: dict[str, _ReadParagraph] = {}
     found: dict[str, list[Fact]] = {}
+    mentions: Counter[str] = Counter()
     offset = 0
     for line in text.text.split("\n"):
         known = known_paragraphs.get(line)
         if known is None:
-            is_prose = 0 < len(line) <= MAX_PARAGRAPH
-            known = tuple(find_fact_sentences(line, matcher.find(line), names)) if is_prose else ()
+            known = _read_paragraph(line, matcher, names)
             time.sleep(0)  # let a thread run that answers a request
         paragraphs[line] = known
-        for sentence in known:
+        mentions.update(known.named)
+        for sentence in known.sentences:
             found.setdefault(sentence.entry_id, []).append(_make_fact(sentence, line, text, offset))
         offset += len(line) + 1
-    return _ReadDocument(text, paragraphs, {ident: tuple(each) for ident, each in found.items()})
+    for quotation in find_quotations(text.text, text.quotations, matcher, names) if text.quotations else ():
+        found.setdefault(quotation.entry_id, []).append(_make_quoted_fact(quotation, text))
+    if text.quotations:  # the order of the text decides which of two facts is the later one
+        found = {ident: sorted(each, key=lambda fact: fact.since.offset) for ident, each in found.items()}
+    return _ReadDocument(text, paragraphs, {ident: tuple(each) for ident, each in found.items()}, mentions)
+
+
+def _read_paragraph(line: str, matcher: NameMatcher, names: FactNames) -> _ReadParagraph:
+    matches = [match for match in matcher.find(line) if match.is_certain] if len(line) <= MAX_PARAGRAPH else []
+    if not matches:
+        return _ReadParagraph()
+    return _ReadParagraph(tuple(find_fact_sentences(line, matches, names)), tuple(match.owner for match in matches))
 
 
 def _make_fact(sentence: FactSentence, paragraph: str, text: FactText, offset: int) -> Fact:
-    quotation = sentence.quote(paragraph)
-    digest = blake2b(quotation.encode("utf-8", "replace"), digest_size=_DIGEST_SIZE).hexdigest()
+    digest, ident = _make_digests(sentence.entry_id, sentence.quote(paragraph))
     return Fact(
-        id=blake2b(f"{sentence.entry_id}\n{digest}".encode(), digest_size=_DIGEST_SIZE).hexdigest(),
+        id=ident,
         entry_id=sentence.entry_id,
-        text=quotation,
+        text=sentence.quote(paragraph),
         digest=digest,
         since=Position(text.id, offset + sentence.end),
         known_to=text.known_to,
         score=sentence.score,
-        is_lasting=sentence.kind is FactKind.LASTING,
-        is_event=sentence.kind is FactKind.EVENT,
+        is_lasting=sentence.is_lasting,
         role=sentence.role,
     )
 
 
-def _choose_facts(facts: Sequence[Fact], dismissed: frozenset[str]) -> tuple[Fact, ...]:
+def _make_quoted_fact(quotation: FoundQuotation, text: FactText) -> Fact:
+    quoted = quotation.quote(text.text)
+    digest, ident = _make_digests(quotation.entry_id, quoted)
+    return Fact(
+        id=ident,
+        entry_id=quotation.entry_id,
+        text=quoted,
+        digest=digest,
+        since=Position(text.id, quotation.known_from),
+        known_to=text.known_to,
+        score=QUOTATION_WORTH + measure_sentence(quoted),
+        origin="model",
+    )
+
+
+def _make_digests(entry_id: str, quoted: str) -> tuple[str, str]:
+    """The digest of a sentence, and the id of the fact that it is for an entry."""
+    digest = blake2b(quoted.encode("utf-8", "replace"), digest_size=_DIGEST_SIZE).hexdigest()
+    return digest, blake2b(f"{entry_id}\n{digest}".encode(), digest_size=_DIGEST_SIZE).hexdigest()
+
+
+def _choose_facts(facts: Sequence[Fact], dismissed: frozenset[str], is_often_named: bool) -> tuple[Fact, ...]:
     """The most telling facts of an entry, each sentence once; the later of two about one thing ends the earlier."""
     by_id: dict[str, Fact] = {}
     roles: set[str] = set()
     for fact in facts:
         if fact.id not in dismissed and fact.role not in roles:
-            by_id.setdefault(fact.id, fact)
+            known = by_id.setdefault(fact.id, fact)
+            if fact.is_lasting and not known.is_lasting:  # a sentence that two of them found
+                by_id[fact.id] = fact
             roles.update(filter(None, [fact.role]))
-    best = sorted(by_id.values(), key=lambda fact: (not fact.is_lasting, not fact.is_event, -fact.score))[:MAX_FACTS]
+    best = sorted(by_id.values(), key=lambda fact: (not fact.is_lasting, -fact.score))[:MAX_FACTS]
     best = [
-        replace(fact, is_lasting=fact.is_lasting or (fact.is_event and number < MIN_FACTS))
+        replace(fact, is_lasting=fact.is_lasting or fact.score >= _find_least_chance(number, is_often_named))
         for number, fact in enumerate(best)
     ]
     places = {fact.id: number for number, fact in enumerate(by_id.values())}
@@ -293,6 +344,13 @@ def _choose_facts(facts: Sequence[Fact], dismissed: frozenset[str]) -> tuple[Fac
         ]
         chosen.append(replace(fact, until=min(later, key=lambda one: places[one.id]).since) if later else fact)
     return tuple(chosen)
+
+
+def _find_least_chance(number: int, is_often_named: bool) -> float:
+    """How likely worth knowing a sentence must be to enter prompts, after `number` others of its entry."""
+    if number >= MIN_FACTS:
+        return VERY_LIKELY
+    return POSSIBLE if is_often_named else LIKELY
 
 
 def _share_terms(terms: frozenset[str], others: frozenset[str]) -> float:

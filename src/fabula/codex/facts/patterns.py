@@ -1,7 +1,7 @@
 """The patterns by which a sentence shows that it tells a fact (cdx-10).
 
 They are data: how a sentence goes on behind its subject, which words beside a name say who somebody is, where a clause
-begins. The longer lists of words are in `text/words/event_words.txt`.
+begins. The longer lists of words are in `text/words/event_words.txt` and `deed_words.txt`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from fabula.text.word_list import load_word_lists
 
 UNSPACED = re.compile("[\u2e80-\u9fff]")
 QUOTES = re.compile("[“”\"「」『』‘]|(?<![^\\W_])['’]|[曰道说问][：:]")
+TALE = re.compile("\\s*[“「][^”」]*\\Z")  # a speech that goes on in the next paragraph tells a story
+TELLER = re.compile(r"\b(?:I|my|me|we|us|our)\b")
 SPEECH_MARK = re.compile('[“”「」『』"]')
 ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|M|Mme|Mlle|Capt|Col|Rev|Prof|Lieut|Gen|[A-Z])\.\s+\Z")
 DEPENDENT = re.compile(
@@ -211,6 +213,7 @@ UNSPACED_CONNECTIVES = re.compile(
     "忽|却|便|乃|及|比及|一面|连|正是|乃是|就是|不料|不想|只有|惟|唯)*"
 )
 EXPLANATION = re.compile("(?:原来|原是|且说|却说|于是|时|遂)\\Z")
+NO_SHORT_NAMES = "人氏家儿们妈娘姐妹爷"  # last characters of names that are words by themselves
 SHORT_NAME_START = re.compile("\\s*(?:却说|且说|话说|于是|原来)?")
 EVENT_WORDS = load_word_lists("event_words")
 
@@ -221,12 +224,13 @@ def any_of(name: str) -> str:
 
 
 ROLES = any_of("english_role")
-ENGLISH_EVENTS, ENGLISH_DONE, ENGLISH_MOTIONS, ENGLISH_TRAITS = (
-    frozenset(map(stem, EVENT_WORDS[f"english_{name}"])) for name in ("event", "done", "motion", "trait")
+ENGLISH_EVENTS, ENGLISH_DONE, ENGLISH_TRAITS = (
+    frozenset(map(stem, EVENT_WORDS[f"english_{name}"])) for name in ("event", "done", "trait")
 )
 SKIPPED, MODAL = EVENT_WORDS["english_skipped"], EVENT_WORDS["english_modal"]
 PARENTHESIS = re.compile(r",[^,;:—]{3,90},(?= (?:was|is|had|became|lived|loved|always|never|often)\b)")
 PREDICATE = re.compile(r" [a-z].{0,80}")
+NAME_BEHIND = re.compile(r" [A-ZÀ-Ý][a-zà-ÿ]")
 WORD = re.compile(r"[A-Za-zÀ-ÿ]+")
 LAST_WORD = re.compile(r"(?<!\bher )(?<!\bhis )(?<!\bthe )(?<!\btheir )(?<!\ba )(?<!\ban )\b([a-z]+) (?:the )?\Z")
 OPEN_OBJECT = re.compile(
@@ -243,6 +247,7 @@ APPOSITION = re.compile(
 )
 ROLE_BEFORE = re.compile(rf"\b(?:the|an?|his|her|their|[A-Z][\w’']+[’']s?) (?:\w+ ){{0,2}}(?:{ROLES}) \Z")
 KIN_BEFORE = re.compile(rf"\b(?:his|her|their|[A-Z][\w’']+[’']s?) (?:\w+ )?(?:{KIN}),? \Z")
+LISTED_BEFORE = re.compile(r"[A-ZÀ-Ý]\w*(?:,| and|, and) \Z")
 PART_OF = re.compile(r" of (?:the |an? )?(?:\w+ )?\Z")
 RELATIVE = re.compile(r",? who(?= )")
 PRONOUN = re.compile(r"(?:He|She)(?= )|[他她](?!们)")
@@ -258,7 +263,10 @@ CHINESE_EVENT = re.compile(
     f"，?(?:{any_of('chinese_adverb')}){{0,2}}(?:{any_of('chinese_event')}|赐(?![座坐茶酒宴饭])|"
     "杀(?![到入出来奔进散退败将得气牛条开]|了一阵)|降(?![下阶旨])|死(?![战守力命劝活]))"
 )
+CHINESE_EVENT_WORD = re.compile(any_of("chinese_event"))
 CHINESE_ROLE_BEFORE = re.compile(f"(?:{any_of('chinese_role')})\\Z")
+# behind a place: somebody of it
+CHINESE_OFFICE = re.compile(f"(?:{any_of('chinese_role')}|侯|相|王|诸军|军|之?兵|人)")
 CHINESE_PASSIVE = re.compile(
     "，?(?:已|又|却|遂|竟|早)?(?:被|为)[^，。；]{1,12}(?:杀|斩|擒|捉|射|刺|困|围|害|夺|逐|贬|抄|革|破|败)"
 )

@@ -16,13 +16,11 @@ from itertools import islice
 from fabula.codex.entry import Entry
 from fabula.codex.facts.model import FACT_PREFIX, Fact, Facts, find_terms
 from fabula.context.gate import judge_fragment
-from fabula.context.nearby import Nearby
 from fabula.context.request import SourceRequest
 from fabula.core.fragment import Fragment, Layer
 from fabula.core.relevance import FACT, NEEDED, score_in_range
 from fabula.core.story import Position
 from fabula.core.view import View
-from fabula.text.terms import find_shared_terms
 
 LAYER_SHARE = 0.2  # of the retrieved layer's tokens
 SCENE_WORTH = 0.5  # of each term that a fact shares with the scene; its own score is at most 2
@@ -85,8 +83,8 @@ class FactSelector:
         known = list(islice((fact for fact in facts if self._is_known(entry, fact)), max(limit, MAX_COMPARED)))
         if not known:
             return []
-        scene = self._scene_terms - find_terms(" ".join((entry.name, *entry.aliases)))
-        fit = {fact.id: min(len(fact.terms & scene), MAX_SCENE_TERMS) for fact in known}
+        scene, own = self._scene_terms, find_terms(" ".join((entry.name, *entry.aliases)))
+        fit = {fact.id: min(len((fact.terms & scene) - own), MAX_SCENE_TERMS) for fact in known}
 
         def weigh(fact: Fact) -> float:
             return fact.score + SCENE_WORTH * fit[fact.id] + PREVIOUS_WORTH * (fact.id in previous)
@@ -112,12 +110,5 @@ class FactSelector:
     @cached_property
     def _scene_terms(self) -> frozenset[str]:
         """The terms of the nearby text; names of others who are there count too."""
-        return find_shared_terms("\n".join(map(_cut_scene, self._source_request.nearby)))
-
-
-def _cut_scene(nearby: Nearby) -> str:
-    """The part of a nearby text that is compared with facts: the last words before the cursor and a few behind it."""
-    if nearby.cursor is None:
-        return nearby.full_text[:SCENE_CHARACTERS]
-    start = max(nearby.cursor - SCENE_CHARACTERS, nearby.visible_start)
-    return nearby.full_text[start : min(nearby.cursor + SCENE_CHARACTERS // 4, nearby.near_end or nearby.cursor)]
+        found = [one.find_terms(SCENE_CHARACTERS, SCENE_CHARACTERS // 4) for one in self._source_request.nearby]
+        return found[0] if len(found) == 1 else frozenset().union(*found)

@@ -1,4 +1,4 @@
-"""The built-in recipes: novel, chat, character chat, plain, digest, record."""
+"""The built-in recipes: novel, chat, character chat, plain, digest, record, scene."""
 
 from __future__ import annotations
 
@@ -68,5 +68,11 @@ DIGEST = Recipe(
 )
 # A text that is told to others, who may know less: with the rules, and without anything that only some know.
 RECORD = Recipe(name="record", preset=_WRITING, sources=("skill", "constraints", "project"))
+# A question about the scene at the cursor: its text, who is in it and what happened before, and nothing of a person.
+SCENE = Recipe(
+    name="scene",
+    preset=_make_preset(rules="system", settings="system", retrieved="user", immediate="user", chat_history="user"),
+    sources=("editor", "skill", "project", "codex", "synopses"),
+)
 
-RECIPES = {recipe.name: recipe for recipe in (NOVEL, CHAT, CHARACTER_CHAT, PLAIN, DIGEST, RECORD)}
+RECIPES = {recipe.name: recipe for recipe in (NOVEL, CHAT, CHARACTER_CHAT, PLAIN, DIGEST, RECORD, SCENE)}

@@ -8,6 +8,7 @@ conversation (ctx-1). A field that a preset does not have is refused.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 from msgspec import Struct, ValidationError, json
@@ -62,12 +63,22 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     title: str = ""
 
 
-class CompletePreset(Preset, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CompletePreset(Preset, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """A preset with every anchor of its recipe, in which every node has a role and a name."""
 
     names: tuple[str, ...]  # of each node: its id, else its number in the preset as it was written
 
-    @property
+    @cached_property
+    def anchors(self) -> frozenset[str]:
+        """The anchors of its nodes."""
+        return frozenset(node.anchor for node in self.nodes if node.anchor)
+
+    @cached_property
+    def has_injected(self) -> bool:
+        """Whether some of its messages stand elsewhere than where they are listed."""
+        return any(node.type == "message" and node.injection_strategy is not None for node in self.nodes)
+
+    @cached_property
     def conditions(self) -> dict[str, Condition]:
         """The conditions of the messages that exist only where their condition holds, by the message's name."""
         return {

@@ -80,6 +80,7 @@ _CN_NAMED = re.compile(
 _CN_CHAPTER_INSIDE = re.compile(rf"[ 　]第{_CN}[章回节節话話]")
 _CN_CONTAINERS = frozenset("卷册冊部集篇幕辑輯")
 _SENTENCE_ENDS = tuple(".,;!?”’\"'。，；！？：")
+_LONGER_WORD = re.compile(r"[^\W\d_]{4,}")
 _NUMERAL = re.compile(r"(?:(?P<digits>\d{1,3})|(?P<roman>[IVXLC]{1,8}))\.?")
 _SEPARATORS = re.compile(r"[ 　.:：–—]+")
 _MAX_HEADING_LENGTH = 110
@@ -228,7 +229,13 @@ def _is_title(rest: str, line: str) -> bool:
     separated = rest.lstrip()[:1] in (".", ":", ")", "–", "—", "-")
     if not separated and not (bare[0].isupper() or bare[0].isdigit() or not bare[0].isascii()):
         return False
-    return separated or not bare.endswith(_SENTENCE_ENDS)
+    return separated or not bare.endswith(_SENTENCE_ENDS) or (bare[-1] in "!?" and _has_title_case(bare))
+
+
+def _has_title_case(words: str) -> bool:
+    """Do most longer words begin with a capital ("Hark!", "Will He Perish?")?"""
+    longer: list[str] = _LONGER_WORD.findall(words)
+    return 2 * sum(word[0].isupper() for word in longer) >= len(longer)
 
 
 def _find_subtitle(lines: list[str], number: int) -> tuple[int, str] | None:

@@ -123,10 +123,10 @@ class Chapter(Struct, eq=False, dict=True):
         """Each document as a chapter of its own, by id."""
         return {document.id: Chapter((document,), self.part, self.characters) for document in self.documents}
 
-    def matches(self, other: Chapter) -> bool:
-        """Whether the other chapter has the same documents at the same revisions, and names the same characters."""
-        same_documents = len(self.documents) == len(other.documents) and all(map(is_, self.documents, other.documents))
-        return same_documents and self.part == other.part and self.characters.has_same_names(other.characters)
+    def matches(self, documents: Sequence[Document], part: str | None, characters: CharacterFinder) -> bool:
+        """Whether it has these documents at the same revisions, is in this part, and names these characters."""
+        same_documents = len(self.documents) == len(documents) and all(map(is_, self.documents, documents))
+        return same_documents and self.part == part and self.characters.has_same_names(characters)
 
     @cached_property
     def gate_probe(self) -> Fragment:
@@ -195,8 +195,9 @@ def group_into_chapters(
             by_head[document.id] = [document]
     chapters = []
     for head, members in by_head.items():
-        chapter, old = Chapter(tuple(members), parts[head], characters), previous.get(head)
-        chapters.append(old if old is not None and old.matches(chapter) else chapter)
+        old = previous.get(head)
+        is_same = old is not None and old.matches(members, parts[head], characters)
+        chapters.append(old if old is not None and is_same else Chapter(tuple(members), parts[head], characters))
     return tuple(chapters)
 
 

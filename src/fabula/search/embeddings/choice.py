@@ -38,6 +38,9 @@ class EmbeddingStatus(Struct, frozen=True):
     error: FabulaError | None = None
 
 
+_NO_SEARCH = EmbeddingStatus()
+
+
 class EmbeddingChoice:
     """Resolves the choice of each view; the semantic search of each choice is made once, when first needed."""
 
@@ -55,7 +58,7 @@ class EmbeddingChoice:
         setting = view.snapshot(EmbeddingSetting)
         choice = (setting.value if setting is not None else None) or self._environ.get(EMBEDDING_VARIABLE) or default
         if choice == OFF:
-            return EmbeddingStatus()
+            return _NO_SEARCH
         key = repr(choice)
         with self._lock:
             if key not in self._statuses:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
-from itertools import islice
+from itertools import accumulate, chain, islice
 from pathlib import Path
 from threading import Event, Lock, Thread
 from weakref import WeakSet
@@ -29,8 +29,12 @@ from fabula.search.embeddings.query_embedding import QueryEmbedder
 from fabula.search.embeddings.vector_cache import VectorCache, text_key
 from fabula.search.embeddings.vector_pool import MAX_VECTORS, TextRows, VectorPool
 from fabula.search.index import disk_cache
+from fabula.text.sentences import find_sentence_starts
 
-BATCH_SIZE = 16  # texts
+BATCH_SIZE = 32  # texts
+WHOLE_CHARACTERS = 400  # a longer text has a vector for each of its parts,
+PART_CHARACTERS = 250  # which are whole sentences of so many characters or more,
+MAX_PARTS = 64  # and not more than these; what follows is found by its words alone
 PAUSE = 0.002  # seconds between two batches, for other threads
 FIRST_WAIT, MAX_WAIT = 15.0, 600.0  # seconds after a failure
 WRITE_EVERY = 1024  # vectors
@@ -43,6 +47,18 @@ Progress = Callable[[int, int], None]  # texts done, texts in all
 def vector_folder(project_id: str) -> Path:
     """The folder with the vectors of one project."""
     return disk_cache.cache_folder() / "vectors" / blake2b(project_id.encode(), digest_size=12).hexdigest()
+
+
+def split_into_parts(text: str) -> tuple[str, ...]:
+    """A long text in parts of a few sentences, because a model blurs what a long text says, or reads its beginning."""
+    parts: list[str] = []
+    start = 0
+    for end in [*find_sentence_starts(text)[1:], len(text)]:
+        is_long = end - start >= PART_CHARACTERS and len(text) - end >= PART_CHARACTERS // 3
+        if (is_long or end == len(text)) and (part := text[start:end].strip()):
+            parts.append(part)
+            start = end
+    return tuple(parts[:MAX_PARTS]) or (text,)
 
 
 class PassageVectors:
@@ -61,6 +77,7 @@ class PassageVectors:
         self._lock = Lock()  # of what follows
         self._thread: Thread | None = None
         self._is_loaded = False
+        self._long_texts: dict[str, tuple[str, ...]] = {}  # the parts of each
         self._text_rows: WeakSet[TextRows] = WeakSet()
         self._waiting: dict[bytes, str] = {}  # texts that wait for their vectors, by hash
         self._unwritten: list[bytes] = []  # hashes of vectors that are in no file yet
@@ -68,9 +85,14 @@ class PassageVectors:
 
     def set_texts(self, texts: Sequence[str], previous: TextRows | None = None, *, fill: bool = True) -> TextRows:
         """Set which texts there are; missing vectors are made in the background, unless `fill` is false."""
-        known = dict(zip(previous.texts, previous.keys, strict=True)) if previous is not None else {}
-        keys = [known[text] if text in known else self._make_key(text) for text in texts]
-        rows = TextRows(texts, keys)
+        known = dict(zip(previous.parts, previous.keys, strict=True)) if previous is not None else {}
+        long_texts = [text for text in texts if len(text) > WHOLE_CHARACTERS]
+        self._long_texts = {text: self._long_texts.get(text) or split_into_parts(text) for text in long_texts}
+        texts_in_parts = [self._long_texts.get(text) or (text,) for text in texts]
+        first_parts = [0, *accumulate(map(len, texts_in_parts))][:-1]
+        parts = [*chain.from_iterable(texts_in_parts)]
+        keys = [known[part] if part in known else self._make_key(part) for part in parts]
+        rows = TextRows(parts, keys, first_parts)
         with self._lock:
             self._load()
             self._text_rows.add(rows)
@@ -116,7 +138,7 @@ class PassageVectors:
 
     def _used_texts(self) -> dict[bytes, str]:
         """All texts that are still in use, by hash."""
-        return {key: text for rows in self._text_rows for key, text in zip(rows.keys, rows.texts, strict=True) if key}
+        return {key: text for rows in self._text_rows for key, text in zip(rows.keys, rows.parts, strict=True) if key}
 
     def _load(self) -> None:
         if self._is_loaded or self._cache is None:

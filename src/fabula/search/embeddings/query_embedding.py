@@ -1,8 +1,8 @@
 """Embed queries while a request waits.
 
-A short text is one vector. Of a long text, such as the page before a cursor, the last sentences count, each by itself
-and cached, so that somebody who writes on pays for the newest sentence alone. The local model answers in milliseconds.
-A server gets a short time; if it fails or is late it is not asked again for a while, and a late answer is cached for
+Each part of a query is one vector, of its last sentences where it is long, and cached. A page that is being written is
+a single part: what its last paragraphs say together. The local model answers in milliseconds. A server gets a short
+time; if it fails or is late it is not asked again for a while, and a late answer is cached for
 the next time.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
-from itertools import chain, pairwise
+from itertools import accumulate
 from threading import Lock, Thread
 
 import numpy as np
@@ -24,8 +24,8 @@ from fabula.text.sentences import find_sentence_starts
 
 DEADLINE = 1.0  # seconds that a query waits for a server
 RETRY_AFTER = 15.0  # seconds after a failure in which a server is not asked
-WHOLE_CHARACTERS = 300  # a longer text is split into its sentences,
-NEAR_CHARACTERS = 600  # of which those in so many characters at its end count
+MAX_CHARACTERS = 600  # of a text that count, at its end
+MIN_PAGE_WEIGHT = 0.3  # of a part of a page, where the heaviest has 1
 CACHED_TEXTS = 512
 
 Array = NDArray[np.float32]
@@ -49,15 +49,15 @@ class QueryEmbedder:
         """The weighted sum of the vectors of these texts, of length 1; None where there is none."""
         weights: dict[str, float] = {}
         for text, weight in parts:
-            pieces = [piece for piece in split_query_text(text) if self._embedder.can_read(piece)]
-            for piece in pieces:
-                weights[piece] = weights.get(piece, 0.0) + weight / len(pieces)
+            text = shorten_to_end(text)
+            if text and self._embedder.can_read(text):
+                weights[text] = weights.get(text, 0.0) + weight
         vectors = self._find_vectors(list(weights))
         if not vectors:
             return None
         total = np.zeros_like(next(iter(vectors.values())))
-        for piece, weight in weights.items():
-            total += np.float32(weight) * vectors[piece]
+        for text, weight in weights.items():
+            total += np.float32(weight) * vectors[text]
         length = np.sqrt(np.dot(total, total))
         return np.asarray(total / length, np.float32) if length > 0 else None
 
@@ -72,10 +72,7 @@ class QueryEmbedder:
 
     def _embed_texts(self, texts: Sequence[str]) -> dict[str, Array] | None:
         try:
-            # The local model embeds each text by itself: in a batch its last bits would depend on the other texts.
-            batches = [[text] for text in texts] if self._embedder.is_local else [texts]
-            rows = chain.from_iterable(self._embedder.embed(batch) for batch in batches)
-            vectors = dict(zip(texts, rows, strict=True))
+            vectors = dict(zip(texts, self._embedder.embed(texts), strict=True))
         except FabulaError as error:
             self.error = error.message
             self._not_before = time.monotonic() + self._retry_after
@@ -103,11 +100,22 @@ class QueryEmbedder:
             return None
 
 
-def split_query_text(text: str) -> list[str]:
-    """A short text as one piece, a long one as its last sentences."""
-    is_long = len(text) > WHOLE_CHARACTERS
-    text = text[-NEAR_CHARACTERS:] if is_long else text
-    starts = [*find_sentence_starts(text), len(text)] if is_long else [0, len(text)]
-    pieces = [piece for start, end in pairwise(starts) if (piece := text[start:end].strip())]
-    is_first_cut = len(pieces) > 2 and len(text) == NEAR_CHARACTERS
-    return pieces[1:] if is_first_cut else pieces
+def join_page_parts(parts: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    """The parts of a page's query that weigh most, as one text: a scene says more together than its sentences do.
+
+    Parts come with the nearest paragraph first, and are joined in the order in which they are read.
+    """
+    least = MIN_PAGE_WEIGHT * max((weight for _, weight in parts), default=0.0)
+    heavy = [text for text, weight in parts if weight >= least]
+    lengths = accumulate(map(len, heavy))
+    texts = [text for text, length in zip(heavy, lengths, strict=True) if length <= MAX_CHARACTERS] or heavy[:1]
+    return [("\n".join(reversed(texts)), 1.0)]
+
+
+def shorten_to_end(text: str) -> str:
+    """A short text, or the last sentences of a long one."""
+    if len(text) <= MAX_CHARACTERS:
+        return text.strip()
+    text = text[-MAX_CHARACTERS:]
+    starts = find_sentence_starts(text)
+    return text[starts[1] if len(starts) > 1 else 0 :].strip()

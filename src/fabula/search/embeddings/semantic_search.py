@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from fabula.core.messages import Sentence
 from fabula.search.embeddings.embedder import Embedder
 from fabula.search.embeddings.passage_vectors import PassageVectors, vector_folder
+from fabula.search.embeddings.query_embedding import join_page_parts
 from fabula.search.embeddings.vector_pool import TextRows
 from fabula.search.index.index import SearchIndex
 from fabula.search.model import Query
@@ -57,7 +58,7 @@ class SemanticSearch:
     def score_passages(self, project_id: str, index: SearchIndex, query: Query) -> SemanticScores:
         """The score of each passage of an index for a query."""
         vectors, rows = self._find_rows(project_id, index)
-        direction = vectors.embed_query(query.parts)
+        direction = vectors.embed_query(join_page_parts(query.parts) if query.is_page else query.parts)
         return SemanticScores(None if direction is None else vectors.scores(direction, rows), vectors.embedding_error)
 
     def fill(self, project_id: str, index: SearchIndex, progress: Callable[[int, int], None] | None = None) -> None:

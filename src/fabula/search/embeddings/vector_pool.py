@@ -1,14 +1,16 @@
 """A pool of vectors: all vectors of a project in one matrix, by the hash of their text.
 
 Texts come in the order of an index and change a little with every edit; vectors stand in the order in which they were
-made. `TextRows` remembers which row belongs to which text, and looks up again only the missing ones. A query is
-compared with every row at once: up to two hundred thousand vectors that is faster than an approximate index.
+made. A long text has several vectors, one a part, and counts by the nearest. `TextRows` remembers which row belongs to
+which part, and looks up again only the missing ones. A query is compared with every row at once: up to two hundred
+thousand vectors that is faster than an approximate index.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +22,22 @@ Vectors = NDArray[np.float32]
 
 
 class TextRows:
-    """Texts in order with the hash of each, empty where the text gets no vector, and their rows in the pool."""
+    """Texts in order, cut into parts, with the hash of each part, empty where it gets no vector, and their rows."""
 
-    __slots__ = ("__weakref__", "_rows", "_version", "keys", "texts")
+    __slots__ = ("__weakref__", "_rows", "_version", "first_parts", "keys", "parts")
 
-    def __init__(self, texts: Sequence[str], keys: Sequence[bytes]) -> None:
-        """As many hashes as texts."""
-        self.texts = tuple(texts)
+    def __init__(self, parts: Sequence[str], keys: Sequence[bytes], first_parts: Sequence[int] | None = None) -> None:
+        """As many hashes as parts; `first_parts` says where each text begins, None that each part is a text."""
+        self.parts = tuple(parts)
         self.keys = tuple(keys)
-        self._rows = np.full(len(self.texts), _NO_ROW, np.intp)
+        self.first_parts = np.array(range(len(self.parts)) if first_parts is None else first_parts, np.intp)
+        self._rows = np.full(len(self.parts), _NO_ROW, np.intp)
         self._version = (0, 0)
+
+    def find_highest(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The highest value of each text, from those of all parts."""
+        has_one_part = len(self.first_parts) == len(self.parts)
+        return values if has_one_part else np.asarray(np.maximum.reduceat(values, self.first_parts))
 
 
 class VectorPool:
@@ -79,16 +87,16 @@ class VectorPool:
             return present, self._matrix[[self._row_of[key] for key in present]]
 
     def has_vectors(self, texts: TextRows) -> NDArray[np.bool_]:
-        """Which of these texts have a vector."""
-        return self._find_rows(texts)[0] >= 0
+        """Which of these texts have a vector, of one part at least."""
+        return texts.find_highest(self._find_rows(texts)[0] >= 0)
 
     def scores(self, query: Vectors, texts: TextRows) -> Vectors:
-        """The cosine similarity of each text with the query, from -1 to 1; 0 for texts without a vector."""
+        """The cosine similarity of each text's nearest part with the query, from -1 to 1; 0 without a vector."""
         rows, matrix = self._find_rows(texts)
         scores = np.zeros(len(matrix) + 1, np.float32)  # the last one is for texts without a row
         if matrix.shape[1] == query.shape[0]:
             np.vecdot(matrix, query, out=scores[:-1])  # one thread: a matrix product would wait for busy cores
-        return scores[rows]
+        return texts.find_highest(scores[rows])
 
     def _find_rows(self, texts: TextRows) -> tuple[NDArray[np.intp], Vectors]:
         with self._lock:

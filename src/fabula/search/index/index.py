@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate, chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fabula.core.messages import Sentence
+from fabula.core.story import Timeline
 from fabula.search.index.inverted_index import (
     Integers,
     InvertedIndex,
@@ -30,7 +32,9 @@ from fabula.search.page_query import add_name_scores, score_page_query, weigh_na
 from fabula.search.ranking import add_semantic_scores, choose_best, score_question
 
 _UNKNOWN: tuple[Integers, NDArray[np.float32]] = np.zeros(0, np.int32), np.zeros(0, np.float32)  # not looked up yet
+_MAX_CACHED_QUESTIONS = 16  # each takes four bytes for every passage
 _MAX_CACHED_NAMES = 4096  # whose passages are known
+StoryPlaces = tuple[NDArray[np.float64], NDArray[np.float64]]  # of documents: in reading order, and in time
 _MAX_UPDATED_SHARE = 0.5  # of all passages may be new; above that, building the inverted index is no slower
 
 
@@ -47,22 +51,25 @@ class SearchIndex:
         self.documents = tuple(documents)
         self.passages: Sequence[Passage] = tuple(chain.from_iterable(document.passages for document in documents))
         self.by_id = {document.id: document for document in documents}
-        self.by_source: Mapping[str, int] = {passage.source: number for number, passage in enumerate(self.passages)}
         self.passage_counts = np.array([len(document.passages) for document in documents], np.int64)
-        self.passage_ends = np.fromiter((passage.end for passage in self.passages), np.int64, len(self.passages))
         self._firsts = [0, *accumulate(self.passage_counts.tolist())][:-1]
         self.first_passages: Mapping[str, int] = dict(zip(self.by_id, self._firsts, strict=True))
         self.cache_error: str | Sentence = ""  # why the cache folder could not be used
         self.postings: dict[str, Postings] = {}
         self._traits: dict[str, DocumentTraits] = {}
         known = self._count(previous, cached or {})
+        self._places = self._list_places(previous, known)
         self._inverted = self._merge(previous, known)
         self._table = build_passage_table([self._traits[document.id] for document in documents])
-        # caches: the rendered text and title of passages by language, their words, their signatures, search masks, and
-        # the passages with each name
+        # caches: the rendered text and title of passages by language, their signatures, search masks, the documents
+        # that are conversations, the places of the others in a timeline, the scores of questions, and the passages with
+        # each name
         self.rendered_passages: dict[tuple[int, str], tuple[str, str]] = {}
         self.signatures: dict[int, NDArray[np.uint64]] = {}
         self.masks: dict[tuple[object, ...], NDArray[np.bool_]] = {}
+        self.conversations: Sequence[SearchDocument] | None = None
+        self.story_places: tuple[Timeline, StoryPlaces] | None = None
+        self._question_scores: dict[str, NDArray[np.float32]] = {}
         self._names: dict[str, tuple[Integers, NDArray[np.float32]] | None] = {}
 
     def search(
@@ -86,14 +93,54 @@ class SearchIndex:
             names = islice((each for each in found if each is not None), MAX_NAMES)
             scores = add_name_scores(scores, names, allowed)
         if semantic_scores is not None:
-            scores = add_semantic_scores(self._table, scores, semantic_scores)
+            scores = add_semantic_scores(self._table, scores, semantic_scores, allowed, is_page=query.is_page)
         if allowed is not None:
             scores = np.where(allowed, scores, 0.0)
         return choose_best(self._table, scores, limit)
 
+    def search_again(self, question: str, *, limit: int, allowed: NDArray[np.bool_]) -> list[SearchHit]:
+        """The best of the allowed passages for a question that request after request asks; its scores are cached."""
+        if not self.passages:
+            return []
+        scores = self._question_scores.get(question)
+        if scores is None:
+            if len(self._question_scores) >= _MAX_CACHED_QUESTIONS:
+                self._question_scores.clear()
+            scores = score_question(self._inverted, self._table, Query(parts=((question, 1.0),)))
+            self._question_scores[question] = scores
+        return choose_best(self._table, np.where(allowed, scores, 0.0), limit)
+
     def document_of(self, number: int) -> SearchDocument:
         """The document of the passage with this number."""
         return self.documents[bisect_right(self._firsts, number) - 1]
+
+    def find_passage(self, source: str) -> int | None:
+        """The number of the passage that is this source of fragments."""
+        place = self._places.get(source)
+        return None if place is None else self.first_passages[place[0]] + place[1]
+
+    @property
+    def passage_ends(self) -> NDArray[np.int64]:
+        """Where each passage ends in its document."""
+        return self._table.ends
+
+    @cached_property
+    def document_numbers(self) -> Mapping[str, int]:
+        """The number of each document, by its id."""
+        return {document.id: number for number, document in enumerate(self.documents)}
+
+    @cached_property
+    def document_knowers(self) -> tuple[Sequence[frozenset[str] | None], Integers]:
+        """All sets of people who know the first passage of a document, and the number of the set of each document."""
+        sets: dict[frozenset[str] | None, int] = {}
+        first = [self._traits[document.id].knowers[:1] or (None,) for document in self.documents]
+        numbers = [sets.setdefault(known_to, len(sets)) for (known_to,) in first]
+        return tuple(sets), np.array(numbers, np.int32)
+
+    def knowers(self, document_id: str) -> tuple[tuple[frozenset[str] | None, ...], Integers]:
+        """All sets of people who know passages of a document, and the number of the set of each passage."""
+        traits = self._traits[document_id]
+        return traits.knowers, traits.passage_knowers
 
     @property
     def embedding_texts(self) -> list[str]:
@@ -142,6 +189,20 @@ class SearchIndex:
                 if old is not None and document.passages[: len(old.passages)] == old.passages:
                     known_passages[key] = len(old.passages)
         return known_passages
+
+    def _list_places(self, previous: SearchIndex | None, known: Mapping[str, int]) -> dict[str, tuple[str, int]]:
+        """The document of each passage and its place in it, by source; both stay when another document changes."""
+        places: dict[str, tuple[str, int]] = {}
+        if previous is not None:
+            places = dict(previous._places)
+            for document in previous.documents:
+                for passage in document.passages[known.get(document.id, 0) :]:
+                    places.pop(passage.source, None)
+        for document in self.documents:
+            first = known.get(document.id, 0)
+            for place, passage in enumerate(document.passages[first:], start=first):
+                places[passage.source] = document.id, place
+        return places
 
     def _merge(self, previous: SearchIndex | None, known: Mapping[str, int]) -> InvertedIndex:
         changed = [one for one in self.documents if known.get(one.id, 0) < len(one.passages)]

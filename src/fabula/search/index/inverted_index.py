@@ -9,7 +9,7 @@ is read and nothing is sorted again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from sys import intern
 from typing import Any
 
@@ -51,10 +51,20 @@ class _TermPlaces(dict[str, int]):
         return place
 
 
+def do_nothing() -> None:
+    """Go on at once."""
+
+
 def count_postings(
-    document: SearchDocument, previous: SearchDocument | None = None, known: Postings | None = None
+    document: SearchDocument,
+    previous: SearchDocument | None = None,
+    known: Postings | None = None,
+    after_each: Callable[[], None] = do_nothing,
 ) -> Postings:
-    """The postings of a document; `previous` and `known` are the same document as it was, to reuse unchanged rows."""
+    """The postings of a document; `previous` and `known` are the same document as it was, to reuse unchanged rows.
+
+    `after_each` is called after each passage that is counted.
+    """
     passages = previous.passages if previous is not None and known is not None else ()
     if known is not None and passages and document.passages[: len(passages)] == passages:
         return _add_postings(known, document.passages[len(passages) :])
@@ -72,6 +82,7 @@ def count_postings(
             row_terms, row_counts = _count_passage(passage, places)
             rows.append(row_terms)
             counts.append(row_counts)
+            after_each()
     empty = np.zeros(0, np.int32)
     starts = np.cumsum([0, *map(len, rows)], dtype=np.int32)
     postings = Postings(tuple(places), starts, np.concatenate([empty, *rows]), np.concatenate([empty, *counts]))

@@ -43,6 +43,7 @@ class PassageTable(Struct, frozen=True, eq=False):
     speaker_names: tuple[str, ...]
     ends_with_question: Numbers  # 1 where it does
     telling: Numbers  # how much of a lasting detail each passage tells, from 0 to 1
+    ends: NDArray[np.int64]  # where each passage ends in its document
 
     @property
     def has_dates(self) -> bool:
@@ -66,10 +67,14 @@ class DocumentTraits(Struct, frozen=True, eq=False):
     pauses: NDArray[np.int32]  # the number of long pauses before each passage
     embedding_texts: tuple[str, ...]
     telling: Numbers
+    ends: NDArray[np.int64]
+    knowers: tuple[frozenset[str] | None, ...]  # all who know passages of the document,
+    passage_knowers: NDArray[np.int32]  # and who knows each passage
 
 
+_NO_NUMBERS = np.zeros(0, np.int32)
 _NO_TRAITS = DocumentTraits(
-    _EMPTY, _EMPTY.astype(np.int32), _EMPTY, (), _EMPTY.astype(np.int32), _EMPTY.astype(np.int32), (), _EMPTY
+    _EMPTY, _NO_NUMBERS, _EMPTY, (), _NO_NUMBERS, _NO_NUMBERS, (), _EMPTY, np.zeros(0, np.int64), (), _NO_NUMBERS
 )
 
 
@@ -88,6 +93,9 @@ def read_traits(
         lengths[has_terms] = np.add.reduceat(postings.counts, starts[:-1][has_terms])
     numbers = {name: number for number, name in enumerate(old.speakers)}
     speakers = [numbers.setdefault(header.speaker, len(numbers)) for header in headers]
+    sets = {known_to: number for number, known_to in enumerate(old.knowers)}
+    knowers = [sets.setdefault(passage.known_to, len(sets)) for passage in document.passages[first:]]
+    ends = np.array([passage.end for passage in document.passages[first:]], np.int64)
     return DocumentTraits(
         np.concatenate([old.lengths, lengths]),
         np.concatenate([old.days, np.array([header.day for header in headers], np.int32)]),
@@ -97,6 +105,9 @@ def read_traits(
         pauses=_count_pauses(document, first, old.pauses),
         embedding_texts=(*old.embedding_texts, *(header.embedding_text for header in headers)),
         telling=np.concatenate([old.telling, _measure_telling(document.passages[first:], previous)]),
+        ends=np.concatenate([old.ends, ends]),
+        knowers=tuple(sets),
+        passage_knowers=np.concatenate([old.passage_knowers, np.array(knowers, np.int32)]),
     )
 
 
@@ -142,8 +153,12 @@ def build_passage_table(documents: Sequence[DocumentTraits]) -> PassageTable:
     passage_at_slot = np.full(slot_count, -1, np.int32)
     passage_at_slot[slots] = np.arange(size)
     names = {"": 0}
-    speakers = [
-        np.array([names.setdefault(name, len(names)) for name in traits.speakers], np.int32)[traits.passage_speakers]
+    speakers = [  # most documents have none
+        traits.passage_speakers
+        if traits.speakers == ("",)
+        else np.array([names.setdefault(name, len(names)) for name in traits.speakers], np.int32)[
+            traits.passage_speakers
+        ]
         for traits in documents
     ]
     lengths = np.concatenate([_EMPTY, *(traits.lengths for traits in documents)])
@@ -160,6 +175,7 @@ def build_passage_table(documents: Sequence[DocumentTraits]) -> PassageTable:
         tuple(names),
         np.concatenate([_EMPTY, *(traits.ends_with_question for traits in documents)]),
         np.concatenate([_EMPTY, *(traits.telling for traits in documents)]),
+        np.concatenate([np.zeros(0, np.int64), *(traits.ends for traits in documents)]),
     )
 
 

@@ -1,4 +1,4 @@
-"""Routes of the codex: entries, progressions, relations, knowledge, pins, renames and facts (cdx-1)."""
+"""Routes of the codex: entries, progressions, relations, knowledge, pins, renames, facts and needs (cdx-1)."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from fabula.server.routes.route import (
     mount,
 )
 from fabula.workspace.facts import UsedFact
+from fabula.workspace.needs import Need
 from fabula.workspace.rename.offers import RenameOffer
 from fabula.workspace.rename.rename import RenamePlace, UndoneRename
 from fabula.workspace.schemas.codex import (
@@ -46,6 +47,7 @@ from fabula.workspace.schemas.facts import (
     describe_facts,
     describe_used_fact,
 )
+from fabula.workspace.schemas.needs import NeedList, describe_needs
 from fabula.workspace.schemas.schema import describe
 
 ENTRY = Answer(EntryInfo, lambda entry: describe_entry(entry))
@@ -72,6 +74,11 @@ def _describe_used(used: UsedFact, call: Call) -> UsedFactInfo:
     return describe_used_fact(used, call.handle.view)
 
 
+def _describe_needs(needs: Sequence[Need], call: Call) -> NeedList:
+    return describe_needs(needs, call.handle.view)
+
+
+_FORGOTTEN = make_record("ForgottenNeeds", count=Answer(int))
 _FACT = Answer(FactInfo, _describe_fact)
 
 
@@ -234,6 +241,14 @@ ROUTES = (
             Route("GET", "/{fact}", "find", Right.READ, _FACT),
             Route("POST", "/{fact}", "use", Right.EDIT, Answer(UsedFactInfo, _describe_used), {"use": "progression"}),
             Route("DELETE", "/{fact}", "dismiss", Right.EDIT, _FACT),
+        ),
+    )
+    + mount(
+        "needs",
+        "/projects/{project}/needs",
+        (
+            Route("GET", "", "list_needs", Right.READ, Answer(NeedList, _describe_needs)),
+            Route("DELETE", "", "forget", Right.EDIT, _FORGOTTEN, {"need": "1"}),
         ),
     )
 )

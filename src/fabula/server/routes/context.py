@@ -38,7 +38,8 @@ def read_context_request(call: Call) -> Request:
             message("`projectId` is not the project of this address. Nothing was changed."),
         )
     if type(wire) is AssembleRequest:
-        return call.handle.read_request(replace(wire, project_id=call.handle.id))
+        own_id = call.handle.id
+        return call.handle.read_request(wire if wire.project_id == own_id else replace(wire, project_id=own_id))
     plain = {name: getattr(wire, name) for name in AssembleRequest.__struct_fields__}  # a request that says more
     return call.handle.read_request(AssembleRequest(**{**plain, "project_id": call.handle.id}))
 

@@ -49,10 +49,12 @@ def create_table(
     owner: str | None = "project_id",
     references: Mapping[str, str] | None = None,
     unique: tuple[str, ...] = (),
+    **options: Any,
 ) -> None:
     """Create a table whose key begins with its owner. Columns of the key that are not described hold text.
 
-    Rows of a project are deleted with it, and with the rows that they name in `references`.
+    Rows of a project are deleted with it, and with the rows that they name in `references`. The `options` are those
+    of a kind of database.
     """
     described = {part.name for part in parts}
     parts = [*columns(**{name: str for name in key if name not in described}), *parts]
@@ -65,7 +67,7 @@ def create_table(
         parts.append(sa.UniqueConstraint("project_id", *unique, name=f"uq_{name}_project_id_{'_'.join(unique)}"))
     if owner == "project_id" and name != "projects":
         parts.append(_foreign_key(name, ["project_id"], ["projects.project_id"]))
-    op.create_table(name, *parts, sa.PrimaryKeyConstraint(*key, name=f"pk_{name}"))
+    op.create_table(name, *parts, sa.PrimaryKeyConstraint(*key, name=f"pk_{name}"), **options)
 
 
 def _make_column(name: str, described: Any) -> sa.Column[Any]:

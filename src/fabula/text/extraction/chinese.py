@@ -17,6 +17,7 @@ from fabula.text.extraction.chinese_merge import NAME_TAGS, NOUN_TAGS, Candidate
 from fabula.text.extraction.chinese_words import (
     ACTION,
     GENERIC_PERSONS,
+    GENERIC_PLACES,
     INTRODUCTION,
     MEASURE_CHARACTERS,
     NEVER_FIRST_IN_NAME,
@@ -90,7 +91,9 @@ def _make_candidates(
 
 def _can_be_name(word: str) -> bool:
     """Could these characters be a name?"""
-    if not 2 <= len(word) <= MAX_NAME or word in GENERIC_PERSONS or word in DOUBLE_SURNAMES:
+    if not 2 <= len(word) <= MAX_NAME or word in DOUBLE_SURNAMES:
+        return False
+    if word in GENERIC_PERSONS or word in GENERIC_PLACES:
         return False
     if word[-1] in NEVER_LAST_IN_NAME or word[0] in NEVER_FIRST_IN_NAME:
         return False

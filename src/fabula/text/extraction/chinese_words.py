@@ -30,7 +30,7 @@ INTRODUCTION = re.compile(
 
 MEASURE_CHARACTERS = frozenset("一个这那众诸各其此些位名每某几两二三多")  # before persons in general: 一个…, 众…
 PLACE_VERBS = frozenset("在至到往入赴奔离出取守攻据屯回过")
-GENERIC_PERSONS = _LISTS["generic_persons"]
+GENERIC_PERSONS, GENERIC_PLACES = _LISTS["generic_persons"], _LISTS["generic_places"]
 TITLES = _LISTS["titles"]
 # what somebody does or how: 操怒, 卓大喜, 厉声, 书略
 DEED_ENDINGS = (

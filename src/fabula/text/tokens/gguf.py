@@ -63,8 +63,13 @@ class GgufTokenizer:
         self._counts = BoundedTextCache[int](CACHED_CHARACTERS)
 
     def count(self, text: str) -> int:
-        """The number of tokens of a text."""
-        return self._counts.get_or_compute(text, lambda text: len(self._vocabulary.encode_ordinary(text)))
+        """The number of tokens of a text; line breaks at its end count as before a word, where they may be more."""
+        return self._counts.get_or_compute(text, self._count)
+
+    def _count(self, text: str) -> int:
+        if text.endswith("\n"):
+            return len(self._vocabulary.encode_ordinary(f"{text}a")) - 1
+        return len(self._vocabulary.encode_ordinary(text))
 
 
 class GgufVocabulary:

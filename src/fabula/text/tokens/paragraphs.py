@@ -12,6 +12,7 @@ import re
 from bisect import bisect_left, bisect_right
 
 from fabula.text.names.mention_cache import MentionCache
+from fabula.text.term_cache import TermCache
 from fabula.text.tokens.tokenizer import Tokenizer
 
 PAGE_SIZE = 64  # paragraphs counted together
@@ -24,7 +25,7 @@ _BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)*")
 class Paragraphs:
     """The paragraphs of one immutable text, with token sums for each vocabulary."""
 
-    __slots__ = ("_sums", "mention_cache", "starts", "text")
+    __slots__ = ("_sums", "mention_cache", "starts", "term_cache", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -32,6 +33,7 @@ class Paragraphs:
         first = blank.end() if blank else 0
         self.starts: list[int] = [first, *(m.start() for m in _START.finditer(text, first + 1))]
         self.mention_cache = MentionCache(text, self.starts)
+        self.term_cache = TermCache(text, self.starts)
         self._sums: dict[str, dict[int, list[int]]] = {}
 
     def index_at(self, offset: int) -> int:

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from fabula.context.recipes.builtin import SCENE
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
+from fabula.core.story import Vantage
 from fabula.core.view import Language
 from fabula.jobs import guards
 from fabula.jobs.cancellation import CancellationToken
@@ -29,6 +31,7 @@ from fabula.workspace.writing_options import JudgeOptions, ModelChoice, choose_b
 
 WINDOW_SHARE = 0.4  # of the model's window, for a text to be summarised
 MAX_TOKENS = 24_000  # of such a text, in any window
+MAX_PLACED_TOKENS = 8_000  # of the window of a request at a vantage, answer included
 _CHECK_SECONDS = 0.1  # between checks of the token
 _MAX_PASSES = 4  # over a text that is still too long
 
@@ -71,11 +74,17 @@ class BackgroundModel:
         document_id: str = "",
         conversation_id: str = "",
         timeout: float | None = None,
+        vantage: Vantage | None = None,
     ) -> str:
-        """Run a skill on a text; return the answer. An error is raised and kept as `last_error`."""
+        """Run a skill on a text; return the answer. An error is raised and kept as `last_error`.
+
+        With a vantage the model is told what may be known there of its scene, in a short prompt.
+        """
         request = self._project.request(
             skill_id=skill_id, additional_input=text, document_id=document_id, conversation_id=conversation_id
         )
+        if vantage is not None:
+            request = self._place(request, vantage)
         try:
             self._check_budget()
             self._token.confirm_lease()
@@ -84,17 +93,34 @@ class BackgroundModel:
             self.last_error = error
             raise
 
+    def _place(self, request: Request, vantage: Vantage) -> Request:
+        """A request about the scene at a vantage, without what only one person is told."""
+        cursor = None if vantage.position is None else vantage.position.offset
+        return replace(
+            request,
+            cursor=cursor,
+            perspective=vantage.perspective,
+            character=vantage.character,
+            recipe=SCENE.name,
+            preset=SCENE.preset,
+            window=min(self._model.window, MAX_PLACED_TOKENS),
+        )
+
+    def split_text(self, text: str) -> list[str]:
+        """Split a text into chunks that the model can read, each with room for an answer."""
+        budget = min(int(self._model.window * WINDOW_SHARE), MAX_TOKENS)
+        return split_into_chunks(text, load_tokenizer(self._model), budget)
+
     def summarise(
         self, text: str, *, language: Language, length: int, names: Sequence[str] = (), document_id: str = ""
     ) -> str:
         """Summarise a text in about `length` words; one that is too long in chunks, and the summaries again."""
-        budget, tokenizer = min(int(self._model.window * WINDOW_SHARE), MAX_TOKENS), load_tokenizer(self._model)
         instruction = message("In about {length} words.", length=length)
         if names:
             instruction = message("{length} Name {names}.", length=instruction, names=", ".join(names))
         wanted = instruction.render(language)
         for _ in range(_MAX_PASSES):
-            chunks = split_into_chunks(text, tokenizer, budget)
+            chunks = self.split_text(text)
             summaries = [
                 self.run_skill("digest", f"{wanted}\n\n{chunk}", document_id=document_id).strip() for chunk in chunks
             ]

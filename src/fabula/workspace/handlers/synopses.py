@@ -2,7 +2,8 @@
 
 A job for one chapter asks the model, where there is one. A job for all chapters extracts sentences, which is fast, and
 enqueues one job per chapter for the model, so that each has its own limits and can be listed and cancelled. When the
-model fails, the extract is stored, and the job names the error and is tried again.
+model fails, the extract is stored, and the job names the error and is tried again. Once the model has summarised a
+chapter, it is asked for facts in it (`facts.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from fabula.jobs.cancellation import CancellationToken
 from fabula.jobs.model import Job, JobOutcome
 from fabula.jobs.queue import enqueue, is_valid_key
 from fabula.jobs.triggers.documents import SYNOPSIS_JOB
+from fabula.jobs.triggers.facts import queue_facts
 from fabula.manuscript.model import Manuscript
 from fabula.manuscript.synopses import editing as synopses
 from fabula.manuscript.synopses.chapters import Chapter
@@ -56,6 +58,8 @@ def summarise_chapters(views: ProjectViews, job: Job, token: CancellationToken) 
     error = model.last_error if model is not None else None
     if error is not None and error.code is not Code.JOB_BUDGET:
         raise error
+    if model is not None and error is None and chapter is not None:
+        return JobOutcome(write=partial(queue_facts, documents=[one.id for one in chapter.documents]))
     return JobOutcome()
 
 

@@ -13,7 +13,7 @@ from fabula.context.request import Attachment, Request
 from fabula.context.result import Result
 from fabula.context.trace import Verdict
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragment import Layer
+from fabula.core.fragment import LAYERS, Layer
 from fabula.core.messages import ENGLISH, message
 from fabula.core.story import Perspective
 from fabula.skills.source import choose_skill
@@ -164,10 +164,12 @@ def read_request(
     del fields["cursor_position"]
     if wire.skill_id is None:
         fields["skill_id"] = choose_skill(wire.recipe, wire.speaker_id)
-    sent = wire.unsaved_text if wire.unsaved_text is not None else text_of(wire.document_id)
+    stored = text_of(wire.document_id) if wire.unsaved_text is None else None
 
     def to_offset(units: int) -> int:
-        return units if sent is None else map_to_normalised(sent, utf16_to_code_points(sent, units))
+        if wire.unsaved_text is not None:
+            return map_to_normalised(wire.unsaved_text, utf16_to_code_points(wire.unsaved_text, units))
+        return units if stored is None else utf16_to_code_points(stored, units)  # which is normalised already
 
     if wire.cursor_position is not None:
         fields["cursor"] = to_offset(wire.cursor_position)
@@ -253,9 +255,11 @@ def _prompt_fields(result: Result) -> dict[str, Any]:
         "stable_prefix_unchanged": result.stable_prefix_unchanged,
         "layers": {
             layer: LayerShare(
-                tokens=share.tokens, truncated=share.truncated, chunks=UNSET if share.chunks is None else share.chunks
+                tokens=rendered.tokens_of(layer),
+                truncated=layer in result.truncated_layers,
+                chunks=result.retrieved_count if layer is Layer.RETRIEVED else UNSET,
             )
-            for layer, share in result.layers.items()
+            for layer in LAYERS
         },
         "preset": TokenShare(tokens=result.preset_tokens),
         "identity": TokenShare(tokens=result.identity_tokens),

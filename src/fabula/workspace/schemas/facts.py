@@ -26,6 +26,7 @@ class FactInfo(Schema):
     known_to: tuple[str, ...] | None
     score: float
     is_lasting: bool
+    origin: str  # who found it: program or model
 
 
 class FactList(Schema):

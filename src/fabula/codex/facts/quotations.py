@@ -1,0 +1,138 @@
+"""Quotations: sentences of a chapter that a model named as facts of an entry, held against the text (cdx-10).
+
+A model invents, so nothing is taken on its word. A quotation counts only while the chapter holds it word for word, as
+one short run of whole sentences, and names the entry in or beside it by a name that is known all through the story.
+Where the sentence itself does not name the entry, only the chapter as a whole tells that it is meant: then the fact is
+known from the end of the chapter on. A quotation is looked up whenever the text is read, so an edit that removes the
+sentence removes the fact.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from fabula.codex.facts.find import MAX_PARAGRAPH, FactNames
+from fabula.codex.facts.patterns import ABBREVIATION, BLANK, UNSPACED
+from fabula.codex.tables import quotations as quotation_rows
+from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.text.names.disambiguation import resolve_mentions
+from fabula.text.names.matcher import NameMatcher
+from fabula.text.sentences import find_sentence_starts
+
+MAX_QUOTATIONS = 40  # of one document
+LENGTHS, UNSPACED_LENGTHS = (20, 300), (8, 120)  # characters of a quotation, at least and at most
+AROUND, UNSPACED_AROUND = 300, 100  # characters before and after a quotation in which its entry may be named
+_SAME_MARKS = str.maketrans("‘’“”–—", "''\"\"--")  # which models write instead of one another
+_FIRST_UNSPACED = "\u2e80"  # from which on a character is a word by itself
+_OUTER_MARKS = " \t\n\"'“”‘’「」『』"
+
+
+class Quotation(Struct, frozen=True):
+    """A sentence of a document that a model named as a fact of an entry."""
+
+    entry_id: str
+    text: str
+
+
+class Quotations(Struct, frozen=True):
+    """The quotations of a project, by document."""
+
+    by_document: Mapping[str, tuple[Quotation, ...]] = {}
+
+
+class FoundQuotation(Struct, frozen=True):
+    """A quotation that a text holds: whole sentences of one paragraph, and the entry they are about."""
+
+    entry_id: str
+    start: int
+    end: int
+    known_from: int  # the offset from which on it may be told
+
+    def quote(self, text: str) -> str:
+        """The sentences on one line."""
+        return BLANK.sub(" ", text[self.start : self.end]).strip()
+
+
+def find_quotations(
+    text: str, quotations: Iterable[Quotation], matcher: NameMatcher, names: FactNames
+) -> Iterator[FoundQuotation]:
+    """The quotations that a text holds word for word and that name their entry; the others are left out."""
+    plain_text = text.translate(_SAME_MARKS)
+    for quotation in quotations:
+        entry_id = quotation.entry_id
+        span = _find_sentences(plain_text, quotation.text) if entry_id in names.names else None
+        known_from = None if span is None else _find_known_offset(text, *span, entry_id, matcher, names)
+        if span is not None and known_from is not None:
+            yield FoundQuotation(entry_id, *span, known_from)
+
+
+def _find_sentences(plain_text: str, words: str) -> tuple[int, int] | None:
+    """Where the sentences begin and end that hold these words; None where none do, or they are too short or long."""
+    wanted = " ".join(words.split()).strip(_OUTER_MARKS).translate(_SAME_MARKS)
+    if not UNSPACED_LENGTHS[0] // 2 <= len(wanted) <= LENGTHS[1]:
+        return None
+    found = re.search(r"[^\S\n]+".join(map(re.escape, wanted.split())), plain_text)
+    if found is None:
+        return None
+    first, last = plain_text.rfind("\n", 0, found.start()) + 1, plain_text.find("\n", found.end())
+    last = len(plain_text) if last < 0 else last
+    if last - first > MAX_PARAGRAPH:
+        return None
+    paragraph = plain_text[first:last]
+    starts = [at for at in find_sentence_starts(paragraph) if not ABBREVIATION.search(paragraph, max(0, at - 8), at)]
+    begin = starts[bisect_right(starts, found.start() - first) - 1]
+    following = bisect_right(starts, found.end() - 1 - first)
+    end = starts[following] if following < len(starts) else len(paragraph)
+    sentences = paragraph[begin:end].rstrip()
+    shortest, longest = UNSPACED_LENGTHS if UNSPACED.search(sentences) else LENGTHS
+    return (first + begin, first + begin + len(sentences)) if shortest <= len(sentences) <= longest else None
+
+
+def _find_known_offset(
+    text: str, start: int, end: int, entry_id: str, matcher: NameMatcher, names: FactNames
+) -> int | None:
+    """From where on a span tells something of an entry: from its end where it names it, else from the end of the text.
+
+    None where the entry is not surely named in it or beside it, or where the span has a name that is revealed later.
+    """
+    reach = UNSPACED_AROUND if UNSPACED.search(text, start, end) else AROUND
+    first, last = max(start - reach, 0), min(end + reach, len(text))
+    while 0 < first < start and not text[first - 1].isspace() and text[first - 1] < _FIRST_UNSPACED:
+        first += 1  # a word that was cut in two is none
+    while end < last < len(text) and not text[last].isspace() and text[last] < _FIRST_UNSPACED:
+        last -= 1
+    found = resolve_mentions(match for match in matcher.find(text[first:last]) if match.is_certain)
+    own = [one for one in found if one.is_certain and one.owners[0] == entry_id]
+    inside = [one for one in own if start - first <= one.start < end - first]
+    if not all(map(names.is_known, inside)) or not any(map(names.is_known, own)):
+        return None
+    return end if inside else len(text)
+
+
+def load_quotations(reading: ReadTransaction) -> Quotations:
+    """Load the quotations of a project."""
+    return Quotations(
+        {
+            row.document_id: tuple(Quotation(*one) for one in row.quotations[:MAX_QUOTATIONS])
+            for row in reading.rows(quotation_rows)
+            if row.quotations
+        }
+    )
+
+
+def find_source_hash(reading: ReadTransaction, document_id: str) -> str:
+    """The hash of the text that a model has read for facts of a document; empty where it has read none."""
+    row = reading.row(quotation_rows, document_id=document_id)
+    return "" if row is None else str(row.made_from)
+
+
+def store_quotations(tx: WriteTransaction, document_id: str, found: Sequence[Quotation], source_hash: str) -> None:
+    """Store what a model found in a document, in place of what it found before."""
+    tx.delete_rows(quotation_rows, quotation_rows.c.document_id == document_id)
+    kept = [(one.entry_id, one.text) for one in found[:MAX_QUOTATIONS]]
+    row = {"document_id": document_id, "quotations": kept, "made_from": source_hash, "made": tx.current_time()}
+    tx.insert(quotation_rows, row)
