@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Row
 
-from fabula.access.model import ApiKey, BrowserSession, Membership, NewKey, Person, Right
+from fabula.access.model import ApiKey, BrowserSession, Membership, NewKey, Person, Right, Role
 from fabula.access.passwords import hash_password, hash_secret, is_password, make_secret
 from fabula.access.tables import api_keys, people, sessions
 from fabula.core.errors import Code, FabulaError
@@ -83,6 +83,13 @@ def find_person(reading: ReadTransaction, person_id: str) -> Person | None:
 def list_people(reading: ReadTransaction) -> list[Person]:
     """List everybody by the names they sign in with."""
     return [_read_person(row) for row in reading.rows(people, order=(people.c.id,))]
+
+
+def list_played_characters(reading: ReadTransaction, project_id: str) -> frozenset[str]:
+    """List the characters that people play in a project, by their ids."""
+    memberships = (one.memberships.get(project_id) for one in list_people(reading))
+    played = (one.grants.characters or frozenset() for one in memberships if one and one.role is Role.PLAYER)
+    return frozenset[str]().union(*played)
 
 
 def remove_person(tx: WriteTransaction, person_id: str) -> None:

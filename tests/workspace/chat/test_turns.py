@@ -7,9 +7,13 @@ from contextlib import aclosing
 
 import pytest
 
+from fabula.access.edits import add_person, set_membership
+from fabula.access.model import Membership, Role
+from fabula.context.request import Grants
 from fabula.conversation.modes import Mode, Step, Turn
 from fabula.core.errors import Code, FabulaError
 from fabula.llm.providers.clipboard import ClipboardProvider
+from fabula.store.store import LOCAL_USER
 from fabula.workspace.chat import (
     MessageStored,
     PromptHandedOver,
@@ -65,6 +69,27 @@ def test_a_mention_of_oneself_asks_everybody_else(pier: ProjectHandle) -> None:
     assert set(replies(events)) == {"Mara", "Bo", "Cleo"}
     events = collect(pier.chat.send("Pier", "@Bo and @Mara are here", speaker="Bo", model=ScriptedProvider()))
     assert list(replies(events)) == ["Mara"]
+
+
+def test_no_model_answers_for_a_character_whom_a_person_plays_unless_it_is_asked_to(pier: ProjectHandle) -> None:
+    assert pier.store is not None
+    with pier.store.write(user=LOCAL_USER) as tx:
+        add_person(tx, "ben")
+        set_membership(tx, "ben", pier.id, Membership(Role.PLAYER, Grants(characters=frozenset({"persona:Bo"}))))
+    events = collect(pier.chat.send("Pier", "Who lit the lamp?", model=ScriptedProvider()))
+    assert set(replies(events)) == {"Mara", "Cleo"}
+    assert isinstance(events[-1], TurnEnd)
+    assert events[-1].waiting == ()
+    events = collect(pier.chat.send("Pier", "@Bo, was it you?", model=ScriptedProvider()))
+    assert replies(events) == {}
+    assert isinstance(events[0], MessageStored)
+    assert [f"{note}" for note in events[0].notes] == ["A person plays Bo, and answers without a model."]
+    answers = replies(collect(pier.chat.send("Pier", "It was.", speaker="Bo", model=ScriptedProvider())))
+    assert set(answers) == {"Mara", "Cleo"}
+    assert list(replies(collect(pier.chat.ask("Pier", ["Bo"], model=ScriptedProvider())))) == ["Bo"]
+    with pier.store.write(user=LOCAL_USER) as tx:
+        set_membership(tx, "ben", pier.id, Membership(Role.READER))
+    assert list(replies(collect(pier.chat.send("Pier", "@Bo?", model=ScriptedProvider())))) == ["Bo"]
 
 
 def test_deltas_add_up_to_the_reply_and_usage_and_run_come_along(pier: ProjectHandle) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fabula.access.edits import list_played_characters
 from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.conversation import edits, history
@@ -28,6 +29,7 @@ from fabula.conversation.snapshot import load_newest_messages
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, is_word, join_names, message
 from fabula.llm.providers.clipboard import ClipboardProvider
+from fabula.store.store import LOCAL_USER
 from fabula.workspace.chat.events import (
     Announced,
     ChatEvent,
@@ -63,10 +65,10 @@ from fabula.workspace.chat.rounds import (
     retract_secrets,
 )
 from fabula.workspace.conversations import LAST, LAST_WORD, find_message, greet
-from fabula.workspace.names import find_conversation, find_participant
+from fabula.workspace.names import find_character_ids, find_conversation, find_participant
 from fabula.workspace.participants import ensure_participant, ensure_player
 from fabula.workspace.project import ProjectHandle
-from fabula.workspace.verbs import ProjectVerbs, label_change
+from fabula.workspace.verbs import ProjectVerbs, label_change, require_store
 from fabula.workspace.writing_options import ModelChoice
 
 MAX_STEPS = 200  # of one turn; a mode that asks for more does not come to an end
@@ -322,7 +324,7 @@ class ChatVerbs(ProjectVerbs):
         roles: Mapping[str, str],
     ) -> _Prepared:
         """Store what somebody says with what the mode decides; a mode that breaks down does not cost the message."""
-        view, error = self._view, None
+        view, error, played = self._view, None, self._find_played()
         with self._write() as tx:
             ident = find_conversation(None, tx, conversation)
             chat, told = self._modes.enter(tx, view, load_chat(tx, ident), mode, roles)
@@ -347,14 +349,17 @@ class ChatVerbs(ProjectVerbs):
                     raise
                 step, error = Step(), failure
             later = announce(tx, ident, step.announcements)
-            begin_step(tx, remember_state(chat, said.id), step, said.id)
+            begin_step(tx, remember_state(chat, said.id), _leave_out(step, played), said.id)
         notes = explain_unknown_mentions(view, chat, text) if found.unknown else ()
+        people = [chat.people.name_of(one) for one in step.speakers if one in played]
+        if people:
+            notes = (*notes, message("A person plays {names}, and answers without a model.", names=join_names(people)))
         events: list[ChatEvent] = [*map(Announced, told), MessageStored(said, notes), *map(Announced, later)]
         return _Prepared(ident, tuple(events), error=error)
 
     def _choose_speakers(self, conversation: str, participants: Sequence[str]) -> _Prepared:
         """Find whom to ask without a new message, and store that they are."""
-        view = self._view
+        view, played = self._view, self._find_played()
         with self._write() as tx:
             ident = find_conversation(None, tx, conversation)
             chat, told = self._modes.enter(tx, view, load_chat(tx, ident), "", {})
@@ -372,7 +377,7 @@ class ChatVerbs(ProjectVerbs):
                     raise _refuse_nobody(_NOBODY_PRESENT)
                 step = self._modes.decide(chat.mode, "route", make_turn(tx, view, chat))
                 events += [Announced(one) for one in announce(tx, ident, step.announcements)]
-                begin_step(tx, chat, step, "")
+                begin_step(tx, chat, _leave_out(step, played), "")
             return _Prepared(ident, tuple(events), speakers=ids)
 
     async def _run(
@@ -448,7 +453,7 @@ class ChatVerbs(ProjectVerbs):
 
     def _proceed(self, ident: str, running: ChatRound) -> list[Message]:
         """Let the mode decide what follows on the replies to a step; return what it tells."""
-        view = self._view
+        view, played = self._view, self._find_played()
         with self._write() as tx:
             chat = load_chat(tx, ident)
             if chat.round.waiting or chat.round.is_ended or chat.round.after != running.after:
@@ -456,8 +461,15 @@ class ChatVerbs(ProjectVerbs):
             turn = make_turn(tx, view, chat, replies=load_replies(tx, chat.round.replies))
             step = self._modes.decide(chat.mode, "proceed", turn)
             told = announce(tx, ident, step.announcements)
-            begin_step(tx, chat, step, chat.round.message_id)
+            begin_step(tx, chat, _leave_out(step, played), chat.round.message_id)
             return told
+
+    def _find_played(self) -> frozenset[str]:
+        """Find the participants whom people play; no model answers for them unless it is asked to by name."""
+        view, project_id = self._view, self._project.id
+        with require_store(self._project).read(user=LOCAL_USER) as reading:
+            characters = list_played_characters(reading, project_id)
+        return characters.union(*(find_character_ids(view, one) for one in characters))
 
     def _end(self, ident: str) -> TurnEnd:
         chat = self.get(ident)
@@ -498,6 +510,11 @@ class ChatVerbs(ProjectVerbs):
         stored = store_answer(task, reply.text.strip(), extra={"model": "clipboard"})
         is_cut = bool(reply.other_name)
         return ident, ReplyStored(participant_id=speaker.id, name=task.name, message=stored, is_cut=is_cut)
+
+
+def _leave_out(step: Step, played: frozenset[str]) -> Step:
+    """Return a step without those whom people play."""
+    return replace(step, speakers=tuple(one for one in step.speakers if one not in played))
 
 
 def _refuse_nobody(sentence: Sentence) -> FabulaError:
