@@ -46,7 +46,8 @@ def claim_key(tx: WriteTransaction, key: str, fingerprint: str) -> KeptResponse 
             Code.HTTP_KEY_REUSED,
             message(
                 "The first request with this Idempotency-Key has not ended, or was cut off. Wait a moment and try "
-                "again; if it stays so, look whether it was done before you send it with a new key. Nothing was changed."
+                "again; if it stays so, look whether it was done before you send it with a new key. "
+                "Nothing was changed."
             ),
         )
     return KeptResponse(row.status, row.headers, row.body)
