@@ -189,7 +189,7 @@ def test_every_recorded_message_is_an_event_to_subscribers(party: ProjectHandle)
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_recording_a_message_takes_six_statements_and_a_reply_up_to_five_more(party: ProjectHandle) -> None:
+def test_recording_a_message_takes_six_statements_and_a_reply_up_to_four_more(party: ProjectHandle) -> None:
     assert party.store is not None
     ident = party.conversations.list_all()[0].record.id
     ann, bo = party.participants.ensure_player().id, "pawn:bo"
@@ -210,9 +210,9 @@ def test_recording_a_message_takes_six_statements_and_a_reply_up_to_five_more(pa
     event.remove(party.store.engine, "before_cursor_execute", note)
     with party.store.read(project="party") as reading:
         assert [job.kind for job in list_jobs(reading)] == ["recap"]
-    assert counts[0] == (6, 11), "with the rules for recaps"
+    assert counts[0] == (6, 10), "with the rules for recaps"
     assert counts[-1][0] == 6
-    assert counts[-1][1] in (9, 10), "with the job that waits, which is put off once a second"
+    assert counts[-1][1] in (8, 9), "with the job that waits, which is put off once a second"
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

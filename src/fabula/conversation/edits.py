@@ -27,7 +27,7 @@ from fabula.conversation.model import (
 )
 from fabula.conversation.participants import base_id, conv_key, load_participants, strip_revision
 from fabula.conversation.presence import Presence
-from fabula.conversation.tables import conversations, messages, presence
+from fabula.conversation.tables import RECAP_COUNTERS, conversations, messages, presence
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
@@ -351,7 +351,7 @@ def _append(
             "tokens": tokens,
             "changed": at,
         }
-        tx.change_row(conversations, {"id": conversation_id}, values)
+        tx.change_row(conversations, {"id": conversation_id}, values, returned=RECAP_COUNTERS)
     return stored
 
 

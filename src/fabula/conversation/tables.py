@@ -89,6 +89,8 @@ conversations = project_table(
     Index("ix_conversations_changed", "project_id", "changed"),
 )
 
+RECAP_COUNTERS = ("mode", "leaf_id", "rounds", "recap_due", "said", "said_due", "tokens", "tokens_due")
+
 presence = project_table(
     "presence",
     TableInfo(

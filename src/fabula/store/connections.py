@@ -23,6 +23,7 @@ from sqlalchemy.pool import QueuePool
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.store.database_errors import translate_errors
+from fabula.store.statements import wrap_error
 
 if TYPE_CHECKING:
     from fabula.store.postgres import BoundedConnection
@@ -38,7 +39,6 @@ SERVER_OPTIONS: dict[str, Any] = {
     "tcp_user_timeout": CONNECT_SECONDS * 1000,  # notices a server that stops answering
 }
 registry.register("sqlite.fabula", "fabula.store.sqlite", "SqliteDialect")
-WRITES = "writes"  # in the `info` of a connection: whether the transaction that begins next will write
 _PRAGMAS = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 
 
@@ -101,9 +101,31 @@ def _execute_when_free(connection: sqlite3.Connection, statement: str) -> None:
 
 
 def begin(connection: Connection, *, writing: bool) -> RootTransaction:
-    """Begin a transaction; one that will write waits for SQLite's write lock."""
-    connection.info[WRITES] = writing
+    """Begin a transaction of SQLAlchemy; one that will write waits for SQLite's write lock."""
+    if connection.dialect.name == "sqlite":
+        begin_sqlite(connection, writing=writing)
     return connection.begin()
+
+
+def begin_sqlite(connection: Connection, *, writing: bool) -> None:
+    """Begin a transaction of the driver, which SQLAlchemy joins if it executes something in it."""
+    driver: Any = connection.connection.dbapi_connection
+    statement = "BEGIN IMMEDIATE" if writing else "BEGIN"
+    try:
+        driver.execute(statement)
+    except sqlite3.Error as error:
+        raise wrap_error(connection, statement, error) from error
+
+
+def commit_sqlite(connection: Connection) -> None:
+    """Commit a transaction that the driver began, whether SQLAlchemy joined it or not."""
+    if connection.in_transaction():
+        connection.commit()
+        return
+    try:
+        connection.connection.commit()
+    except sqlite3.Error as error:
+        raise wrap_error(connection, "COMMIT", error) from error
 
 
 class IdleConnections:

@@ -20,6 +20,7 @@ from fabula.core.messages import Sentence, message
 
 _FULL = ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")  # at a quota, or at a limit on the size of a file
 _DISK_FULL = message("The disk is full. Make room, then try again. Nothing was changed.")
+ERRORS = (SQLAlchemyError, sqlite3.Error, OverflowError, OSError)  # of the database or the disk
 _EXPLANATIONS: tuple[tuple[re.Pattern[str], Code, Sentence], ...] = (
     (
         re.compile(r"disk is full|no space left|could not extend file", re.I),
@@ -55,16 +56,17 @@ def translate_errors() -> Iterator[None]:
     """Turn errors of the database or the disk into coded errors."""
     try:
         yield
-    except IntegrityError as error:
-        raise _integrity(error) from error
-    except (DataError, OverflowError) as error:
-        raise FabulaError(
-            Code.REQUEST_INVALID, message("A number is too large to be stored. Nothing was changed.")
-        ) from error
-    except (SQLAlchemyError, sqlite3.Error) as error:
-        raise explain_error(error) from error
-    except OSError as error:
-        raise explain_os_error(error) from error
+    except ERRORS as error:
+        raise translate_error(error) from error
+
+
+def translate_error(error: Exception) -> FabulaError:
+    """Make a coded error of one of the database or the disk."""
+    if isinstance(error, IntegrityError):
+        return _integrity(error)
+    if isinstance(error, DataError | OverflowError):
+        return FabulaError(Code.REQUEST_INVALID, message("A number is too large to be stored. Nothing was changed."))
+    return explain_os_error(error) if isinstance(error, OSError) else explain_error(error)
 
 
 def explain_error(error: Exception) -> FabulaError:

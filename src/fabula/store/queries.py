@@ -24,6 +24,7 @@ from fabula.store.statements import PreparedStatement
 from fabula.store.tables import changes, owner_versions
 
 Order = Sequence[ColumnElement[Any] | UnaryExpression[Any]]
+_PLAIN_KINDS = frozenset({str, int, bool, float, type(None), list, dict, tuple})  # of values that are no expressions
 _OWNER = "owner_of_rows"  # the parameter for the owner's id
 _IS_OWNER = owner_versions.c.owner == bindparam("owner_name")
 
@@ -66,13 +67,14 @@ class RowQuery:
 
     def execute(self, connection: Connection, owner_id: str, values: dict[str, Any]) -> Sequence[Row[Any]]:
         """Return the rows of one owner that the query finds with these values."""
-        return self._statement.execute(connection, {**_check_plain(self.table, values), _OWNER: owner_id})
+        values[_OWNER] = owner_id
+        return self._statement.execute(connection, _check_plain(self.table, values))
 
     def compile(self, dialect: Dialect, owner_id: str, values: dict[str, Any]) -> tuple[str, Any]:
         """Return the query and its parameters for one owner, as the driver of an engine takes them."""
-        all_values = {**_check_plain(self.table, values), _OWNER: owner_id}
-        compiled = self._statement.compile(dialect, all_values)
-        return compiled.sql, compiled.make_parameters(all_values)
+        values[_OWNER] = owner_id
+        compiled = self._statement.compile(dialect, _check_plain(self.table, values))
+        return compiled.sql, compiled.make_parameters(values)
 
 
 class RowReader(Protocol):
@@ -94,35 +96,44 @@ def _insert_into(table: Table, names: tuple[str, ...]) -> PreparedStatement:
 
 def insert_rows(connection: Connection, table: Table, owner_id: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows of one owner that have the same columns."""
-    owner = {table_info(table).owner_column: owner_id}
-    all_values = [{**_check_plain(table, row), **owner} for row in rows]
+    owner_column = table_info(table).owner_column
+    all_values = [{**_check_plain(table, row), owner_column: owner_id} for row in rows]
     _insert_into(table, tuple(all_values[0])).execute_each(connection, all_values)
 
 
 @cache
-def _update_by_key(table: Table, key: tuple[str, ...], names: tuple[str, ...]) -> PreparedStatement:
+def _update_by_key(
+    table: Table, key: tuple[str, ...], names: tuple[str, ...], returned: tuple[str, ...]
+) -> PreparedStatement:
     matches = (table.c[name] == bindparam(f"key_{name}") for name in key)
-    values = {name: bindparam(f"new_{name}", type_=table.c[name].type) for name in names}
     item = table_info(table).item or table_info(table).owner_column
-    return PreparedStatement(update(table).where(_match_owner(table), *matches).values(values).returning(table.c[item]))
+    columns = [table.c[name] for name in (item, *returned)]
+    return PreparedStatement(update(table).where(_match_owner(table), *matches).returning(*columns), names)
 
 
 def update_by_key(
-    connection: Connection, table: Table, owner_id: str, key: dict[str, Any], values: dict[str, Any]
+    connection: Connection,
+    table: Table,
+    owner_id: str,
+    key: dict[str, Any],
+    values: dict[str, Any],
+    returned: tuple[str, ...],
 ) -> Row[Any] | None:
-    """Change a row of one owner by its key; return its item, or None where there is no such row."""
-    by_name = {f"key_{name}": value for name, value in key.items()}
-    by_name |= {f"new_{name}": value for name, value in values.items()}
-    statement = _update_by_key(table, tuple(key), tuple(values))
-    rows = statement.execute(connection, {**_check_plain(table, by_name), _OWNER: owner_id})
+    """Change a row of one owner by its key; return its item and these columns, or None where there is no such row."""
+    by_name = {**values, _OWNER: owner_id}
+    for name, value in key.items():
+        by_name[f"key_{name}"] = value
+    statement = _update_by_key(table, tuple(key), tuple(values), returned)
+    rows = statement.execute(connection, _check_plain(table, by_name))
     return rows[0] if rows else None
 
 
 def _check_plain(table: Table, values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Refuse expressions in place of values."""
-    for value in values.values():
-        if isinstance(value, ClauseElement):
-            raise scope_violation(f"a prepared query on {table.name} takes values only")
+    if not _PLAIN_KINDS.issuperset(map(type, values.values())):
+        for value in values.values():
+            if isinstance(value, ClauseElement):
+                raise scope_violation(f"a prepared query on {table.name} takes values only")
     return values
 
 

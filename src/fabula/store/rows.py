@@ -36,7 +36,7 @@ def make_row(table: Table, value: Struct) -> dict[str, Any]:
     columns = _column_names(table)
     for name, field in msgspec.to_builtins(value).items():
         if name in columns:
-            row[name] = int(field) if isinstance(field, bool) else field
+            row[name] = int(field) if field is True or field is False else field
         elif f"{name}_document" in columns:
             position = field or {"document": None, "offset": None}
             row |= {f"{name}_{part}": position[part] for part in ("document", "offset")}

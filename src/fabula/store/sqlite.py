@@ -1,22 +1,24 @@
-"""SQLite as SQLAlchemy uses it here: a transaction that will write takes the write lock at its start.
+"""SQLite as SQLAlchemy uses it here: a transaction begins where the store begins it, and not at the first change.
 
-A listener for the event `begin` could do the same, but SQLAlchemy then looks for listeners at every step of every
-transaction, which takes longer than to begin one.
+The driver begins and commits most transactions by itself (`connections.begin_sqlite`), which takes SQLAlchemy longer
+than SQLite. What SQLAlchemy executes in one of them belongs to it.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.pool import PoolProxiedConnection
 
-from fabula.store.connections import WRITES
-
 
 class SqliteDialect(SQLiteDialect_pysqlite):
-    """SQLite with transactions that begin where SQLAlchemy begins them, and not at the first change."""
+    """SQLite with transactions that SQLAlchemy begins, or that it finds begun."""
 
     supports_statement_cache = True
 
     def do_begin(self, dbapi_connection: PoolProxiedConnection) -> None:
-        """Begin a transaction."""
-        dbapi_connection.execute("BEGIN IMMEDIATE" if dbapi_connection.info.pop(WRITES, False) else "BEGIN").close()
+        """Begin a transaction, unless the driver is in one."""
+        driver: Any = dbapi_connection.dbapi_connection
+        if not driver.in_transaction:
+            driver.execute("BEGIN")

@@ -75,6 +75,7 @@ class CompiledStatement:
         self._order: Sequence[str] | None = compiled.positiontup  # None where values go by name
         self._lists = tuple(lengths)
         self._encoded = [name for name, one in compiled.binds.items() if isinstance(one.type, Json)]
+        self._encoded_places = [place for place, name in enumerate(self._order or ()) if name in self._encoded]
         found = list(statement.exported_columns)
         self._decoded = [place for place, column in enumerate(found) if isinstance(column.type, Json)]
         self._returns_rows = bool(found)
@@ -82,8 +83,11 @@ class CompiledStatement:
 
     def make_parameters(self, values: Values) -> Any:
         """Return the parameters of an execution."""
-        if self._order is not None and not (self._literals or self._encoded or self._lists):
-            return tuple([values[name] for name in self._order])
+        if self._order is not None and not (self._literals or self._lists):
+            in_order = [values[name] for name in self._order]
+            for place in self._encoded_places:
+                in_order[place] = encode_json(in_order[place])
+            return tuple(in_order)
         by_name = {**self._literals, **values}
         for name in self._encoded:
             by_name[name] = encode_json(by_name[name])
@@ -93,9 +97,8 @@ class CompiledStatement:
 
     def execute(self, connection: Connection, parameters: Any) -> list[tuple[Any, ...]]:
         """Execute the statement with parameters, or with each of a list of them; return the rows as the driver does."""
-        engine, dialect, proxied = connection.engine, connection.dialect, connection.connection
-        driver: Any = proxied.dbapi_connection
-        if engine.dispatch.before_cursor_execute:  # somebody listens to what SQLAlchemy executes
+        driver: Any = connection.connection.dbapi_connection
+        if connection.engine.dispatch.before_cursor_execute:  # somebody listens to what SQLAlchemy executes
             result = connection.exec_driver_sql(self.sql, parameters)
             return [tuple(row) for row in result] if self._returns_rows else []
         try:
@@ -104,19 +107,8 @@ class CompiledStatement:
                 return []
             cursor = driver.execute(self.sql, parameters)
             return cursor.fetchall() if self._returns_rows else []
-        except dialect.loaded_dbapi.Error as error:
-            is_lost = dialect.is_disconnect(error, proxied, None)
-            if is_lost:
-                connection.invalidate(error)
-            raise DBAPIError.instance(
-                self.sql,
-                None,
-                error,
-                dialect.loaded_dbapi.Error,
-                hide_parameters=engine.hide_parameters,
-                connection_invalidated=is_lost,
-                dialect=dialect,
-            ) from error
+        except connection.dialect.loaded_dbapi.Error as error:
+            raise wrap_error(connection, self.sql, error) from error
 
     def read_rows(self, rows: Iterable[tuple[Any, ...]]) -> list[Row[Any]]:
         """Read the rows of the driver, with their JSON decoded."""
@@ -127,3 +119,21 @@ class CompiledStatement:
         for place in self._decoded:
             values[place] = decode_json(values[place])
         return values
+
+
+def wrap_error(connection: Connection, sql: str, error: Any) -> BaseException:
+    """Make the error of SQLAlchemy for one of the driver; a connection that was lost is not used again."""
+    dialect = connection.dialect
+    is_lost = dialect.is_disconnect(error, connection.connection, None)
+    if is_lost:
+        connection.invalidate(error)
+    wrapped: BaseException = DBAPIError.instance(
+        sql,
+        None,
+        error,
+        dialect.loaded_dbapi.Error,
+        hide_parameters=connection.engine.hide_parameters,
+        connection_invalidated=is_lost,
+        dialect=dialect,
+    )
+    return wrapped

@@ -24,13 +24,14 @@ from fabula.store.change_signal import ChangeSignal, NotificationSignal, PollSig
 from fabula.store.connections import (
     DATABASE_FILE,
     IdleConnections,
-    begin,
+    begin_sqlite,
+    commit_sqlite,
     data_folder,
     is_server_url,
     make_postgres_engine,
     make_sqlite_engine,
 )
-from fabula.store.database_errors import commit_uncertain, is_connection_lost, translate_errors
+from fabula.store.database_errors import ERRORS, commit_uncertain, is_connection_lost, translate_error, translate_errors
 from fabula.store.hooks import Hooks
 from fabula.store.last_change import LastChangeFile
 from fabula.store.precondition import run_precondition
@@ -141,7 +142,7 @@ class Store:
 
     def project_ids(self) -> list[str]:
         """The ids of all projects."""
-        with translate_errors(), self._transaction() as connection:
+        with self._transaction() as connection:
             return list(connection.execute(select(projects.c.project_id).order_by(projects.c.project_id)).scalars())
 
     def project_rows(self, project: str | None = None) -> Sequence[Row[Any]]:
@@ -153,21 +154,21 @@ class Store:
         query = query.order_by(projects.c.changed.desc(), projects.c.project_id)
         if project is not None:
             query = query.where(projects.c.project_id == project)
-        with translate_errors(), self._transaction() as connection:
+        with self._transaction() as connection:
             return connection.execute(query).all()
 
     def last_changes(self) -> dict[str, str]:
         """The time of the last change of each project, by id, as its change feed has it."""
         latest = (changes.c.owner == owner_versions.c.owner) & (changes.c.version == owner_versions.c.version)
         query = select(changes.c.owner, func.max(changes.c.at)).join(owner_versions, latest).group_by(changes.c.owner)
-        with translate_errors(), self._transaction() as connection:
+        with self._transaction() as connection:
             found = connection.execute(query).all()
         return {owner.removeprefix("project:"): at for owner, at in found if owner.startswith("project:")}
 
     @contextmanager
     def read(self, *, project: str | None = None, user: str | None = None) -> Iterator[ReadTransaction]:
         """A consistent read: everything read inside the block is of one moment."""
-        with translate_errors(), self._transaction(consistent=True) as connection:
+        with self._transaction(consistent=True) as connection:
             yield ReadTransaction(connection, _owners(project, user))
 
     @contextmanager
@@ -186,7 +187,7 @@ class Store:
         """
         self.hooks.prepare_write()
         owners = _owners(project, user)
-        with translate_errors(), self._transaction(owners, writing=True, books=books) as connection:
+        with self._transaction(owners, writing=True, books=books) as connection:
             run_precondition()
             tx = WriteTransaction(connection, owners)
             tx.undo_label = undo_label
@@ -211,7 +212,7 @@ class Store:
     @contextmanager
     def all_projects(self, table: Table, *, writable: bool = False) -> Iterator[AllProjectsTransaction]:
         """The rows of all owners in a table that allows it, for workers; no owner is locked."""
-        with translate_errors(), self._transaction(writing=writable) as connection:
+        with self._transaction(writing=writable) as connection:
             yield AllProjectsTransaction(connection, table)
 
     @contextmanager
@@ -228,22 +229,31 @@ class Store:
         The owners, if there are any, are locked, and these books before them.
         """
         is_repeatable = consistent and self.file is None  # on SQLite, every transaction is
-        connection = self._begin(owners, writing, is_repeatable, books)
         try:
-            yield connection
+            connection = self._begin(owners, writing, is_repeatable, books)
             try:
-                connection.commit()
-            except DBAPIError as error:
-                if is_connection_lost(error):
-                    raise commit_uncertain() from error
+                yield connection
+                self._commit(connection)
+            except BaseException:
+                connection.close()  # rolls back whatever was not committed
                 raise
-        except BaseException:
-            connection.close()  # rolls back whatever was not committed
-            raise
+        except ERRORS as error:
+            raise translate_error(error) from error
         if is_repeatable or self._is_closed:
             connection.close()  # the pool resets the isolation level
         else:
             self._idle.give_back(connection)
+
+    def _commit(self, connection: Connection) -> None:
+        if self.file is not None:
+            commit_sqlite(connection)
+            return
+        try:
+            connection.commit()
+        except DBAPIError as error:
+            if is_connection_lost(error):
+                raise commit_uncertain() from error
+            raise
 
     def _begin(
         self, owners: Mapping[OwnerKind, str] | None, writing: bool, is_repeatable: bool, books: Sequence[str]
@@ -253,12 +263,15 @@ class Store:
             self.require_open()
             connection = self._idle.take()
             try:
-                if is_repeatable:
-                    connection.execution_options(isolation_level="REPEATABLE READ")
-                begin(connection, writing=writing)
-                if owners is not None:
-                    WriteTransaction(connection, owners).lock_owners(books=books)
-                else:  # the snapshot is taken at the first query
+                if self.file is not None:
+                    begin_sqlite(connection, writing=writing)
+                else:
+                    if is_repeatable:
+                        connection.execution_options(isolation_level="REPEATABLE READ")
+                    connection.begin()
+                    if owners is not None:
+                        WriteTransaction(connection, owners).lock_owners(books=books)
+                if owners is None:  # the snapshot is taken at the first query
                     BEGIN_SNAPSHOT.execute(connection, {})
             except BaseException as error:
                 connection.close()
@@ -280,5 +293,7 @@ def _try_daily_backup(file: Path) -> None:
 
 
 def _owners(project: str | None, user: str | None) -> Mapping[OwnerKind, str]:
-    owners: dict[OwnerKind, str | None] = {"project": project, "user": user}
-    return {kind: owner for kind, owner in owners.items() if owner is not None}
+    owners: dict[OwnerKind, str] = {} if project is None else {"project": project}
+    if user is not None:
+        owners["user"] = user
+    return owners

@@ -75,6 +75,7 @@ FEED_LENGTH = 5_000  # versions that the change feed covers
 _PRUNE_EVERY = 500  # versions
 _BATCH = 500  # rows changed in one statement
 _CHECKED = (str, dict, list, tuple)  # values that may be of any length and have any characters
+_UNCHECKED = frozenset({int, bool, float, type(None)})  # kinds of values with which nothing can be wrong
 _SERVER_TIME = text("SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')")
 
 
@@ -252,6 +253,7 @@ class WriteTransaction(ReadTransaction):
         super().__init__(connection, owners)
         self._changes: dict[OwnerKind, dict[tuple[str, str], None]] = {}
         self._items: dict[str, dict[str, None]] = {}
+        self._returned: dict[tuple[str, str], Row[Any]] = {}  # by table and item
         self.versions: dict[OwnerKind, int] = {}
         self.is_restoring = False  # rows that this store had before, of any length
         self.recorder: ChangeRecorder | None = None  # of rows as they were, so that the change can be undone
@@ -362,16 +364,27 @@ class WriteTransaction(ReadTransaction):
         self._record_row_change(table, changed[1] if info.item is not None else "")
         return int(changed[0])
 
-    def change_row(self, table: Table, key: dict[str, Any], values: dict[str, Any]) -> bool:
-        """Change a row by its key, without a check of versions; return whether there is one."""
+    def change_row(
+        self, table: Table, key: dict[str, Any], values: dict[str, Any], *, returned: tuple[str, ...] = ()
+    ) -> bool:
+        """Change a row by its key, without a check of versions; return whether there is one.
+
+        Whoever needs these `returned` columns of it later in the transaction gets them from `changed_row`.
+        """
         check_texts(key)
         self._check_values(table, values)
         if self.recorder is not None:
             self.recorder.before_update(self, table, self._key_clauses(table, key))
-        changed = update_by_key(self._connection, table, self._owner_id(table), key, values)
+        changed = update_by_key(self._connection, table, self._owner_id(table), key, values, returned)
         if changed is not None:
             self._record_row_change(table, changed[0] if table_info(table).item is not None else "")
+            if returned:
+                self._returned[table.name, str(changed[0])] = changed
         return changed is not None
+
+    def changed_row(self, table: Table, item: str) -> Row[Any] | None:
+        """What the last change of an item of a table returned of its row; None where it returned nothing."""
+        return self._returned.get((table.name, item))
 
     def update_rows(self, table: Table, values: Mapping[str, Any], *where: ColumnElement[bool]) -> int:
         """Change all matching rows, without a check of versions; return how many."""
@@ -418,14 +431,18 @@ class WriteTransaction(ReadTransaction):
 
     def _check_values(self, table: Table, values: Mapping[str, Any]) -> None:
         """Refuse values that give a row to another owner, that use another table, or that no save could hold."""
-        info, bounded = table_info(table), list_bounded_columns(table)
-        owner = self._owners.get(info.owner)
-        if values.get(info.owner_column, owner) != owner:
+        info = table_info(table)
+        if info.owner_column in values and values[info.owner_column] != self._owners.get(info.owner):
             raise scope_violation(f"a row of {table.name} cannot be given to another {info.owner}")
         for name, value in values.items():
+            kind = type(value)
+            if kind in _UNCHECKED or (
+                kind is str and value.isascii() and len(value) <= MAX_SHORT_TEXT and "\x00" not in value
+            ):
+                continue
             if isinstance(value, _CHECKED):
                 check_text(name, value)
-                if (name in bounded or len(value) > MAX_SHORT_TEXT) and not self.is_restoring:
+                if not self.is_restoring and (len(value) > MAX_SHORT_TEXT or name in list_bounded_columns(table)):
                     _check_length(table, name, value)
             elif isinstance(value, ClauseElement):
                 check_clauses(table, [value])
@@ -445,6 +462,8 @@ class WriteTransaction(ReadTransaction):
     def _record_row_change(self, table: Table, item: object) -> None:
         info, name = table_info(table), "" if item is None else str(item)
         self._items.setdefault(table.name, {})[name] = None
+        if self._returned:
+            self._returned.pop((table.name, name), None)
         if info.tracked:
             self.record_change(info.owner, info.area, name)
 

@@ -15,7 +15,7 @@ from sqlalchemy import Row, bindparam
 from fabula.conversation.documents import get_document_id
 from fabula.conversation.edits import MessageEvent
 from fabula.conversation.model import Message, MessageKind
-from fabula.conversation.tables import conversations, messages
+from fabula.conversation.tables import RECAP_COUNTERS, conversations, messages
 from fabula.jobs.queue import enqueue, is_valid_key, postpone
 from fabula.jobs.triggers.recap_settings import read_recap_rules
 from fabula.store.queries import RowQuery
@@ -25,11 +25,7 @@ from fabula.store.transaction import ReadTransaction, WriteTransaction
 RECAP_JOB = "recap"
 PAUSE = 10.0  # seconds without another reply
 MAX_DELAY = 60.0
-_COUNTERS = RowQuery(
-    conversations,
-    conversations.c.id == bindparam("conversation"),
-    only=("mode", "leaf_id", "rounds", "recap_due", "said", "said_due", "tokens", "tokens_due"),
-)
+_COUNTERS = RowQuery(conversations, conversations.c.id == bindparam("conversation"), only=RECAP_COUNTERS)
 _KIND = RowQuery(messages, messages.c.id == bindparam("message"), only=("kind", "final"))
 
 
@@ -63,10 +59,12 @@ def _find_counters(tx: WriteTransaction, conversation_id: str) -> Row[Any] | Non
     added = [one.message for one in events if one.conversation_id == conversation_id]
     if added and not any(map(_is_reply, added)):  # what a player says costs no query
         return None
-    rows = tx.query(_COUNTERS, conversation=conversation_id)
-    if not rows or rows[0].leaf_id is None or not any(_compare_limits(rows[0])):
+    row = tx.changed_row(conversations, conversation_id)  # adding a message returns them
+    if row is None:
+        row = next(iter(tx.query(_COUNTERS, conversation=conversation_id)), None)
+    if row is None or row.leaf_id is None or not any(_compare_limits(row)):
         return None
-    return rows[0] if _is_final_reply(tx, rows[0].leaf_id) else None
+    return row if _is_final_reply(tx, row.leaf_id) else None
 
 
 def _compare_limits(counters: Row[Any]) -> tuple[bool, bool, bool]:
