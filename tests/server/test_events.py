@@ -93,6 +93,7 @@ def test_a_window_whose_last_event_the_feed_does_not_reach_is_told_to_load_every
 ) -> None:
     monkeypatch.setattr(transaction, "FEED_LENGTH", 1)
     monkeypatch.setattr(transaction, "_PRUNE_EVERY", 1)
+    monkeypatch.setattr(transaction, "MAX_LATEST", 0)
     for number in range(3):
         story.codex.add(f"Oar {number}")
     for last in ("1", "999999999", "nonsense", "9" * 40):

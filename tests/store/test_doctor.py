@@ -50,6 +50,23 @@ def test_what_would_be_lost_is_counted_from_the_newest_copy(store: Store) -> Non
         assert "In no copy: “Two”." in sentence(store)
 
 
+def test_changes_after_the_newest_copy_are_counted_whether_they_are_rows_or_not(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    projects.create(store, "One", project_id="one")
+    if store.file is None:
+        return
+    back_up(store.file)
+    assert "later change" not in sentence(store)
+    for number, kept in enumerate((10_000, 10_000, 0, 10_000), start=1):
+        monkeypatch.setattr("fabula.store.transaction.MAX_LATEST", kept)
+        with store.write(project="one") as tx:
+            documents.add(tx, f"Chapter {number}")
+        expected = "1 later change is in no copy." if number == 1 else f"{number} later changes are in no copy."
+        assert expected in sentence(store)
+        assert states(store)["versions"] is HealthState.HEALTHY
+
+
 def test_copies_on_the_same_disk_are_not_called_safe_without_saying_so(store: Store) -> None:
     projects.create(store, "One")
     if store.file is not None:

@@ -15,6 +15,7 @@ from fabula.manuscript.tables import documents
 from fabula.memory.tables import profiles, user_memories
 from fabula.store.queries import RowQuery
 from fabula.store.store import Store
+from fabula.store.tables import owner_versions
 from fabula.store.transaction import FEED_LENGTH, Change, WriteTransaction
 
 
@@ -219,6 +220,7 @@ def test_a_number_too_large_for_the_store_is_refused(two: Store) -> None:
 def test_the_feed_has_a_bound_and_says_when_it_does_not_reach_back(two: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fabula.store.transaction.FEED_LENGTH", 5)
     monkeypatch.setattr("fabula.store.transaction._PRUNE_EVERY", 10)
+    monkeypatch.setattr("fabula.store.transaction.MAX_LATEST", 100)
     start, _ = two.versions(project="mine")
     for number in range(25):
         with two.write(project="mine") as tx:
@@ -230,6 +232,51 @@ def test_the_feed_has_a_bound_and_says_when_it_does_not_reach_back(two: Store, m
         assert recent is not None
         assert [change.version for change in recent] == [now - 2, now - 1, now]
     assert FEED_LENGTH > 100
+
+
+@pytest.mark.parametrize("kept", [0, 100, 300, 100_000])
+def test_the_feed_says_what_changed_however_much_of_it_stands_beside_the_version(
+    two: Store, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    monkeypatch.setattr("fabula.store.transaction.MAX_LATEST", kept)
+    start, _ = two.versions(project="mine")
+    titles = ["plain", "two\nlines\u2028and more", '"quoted"', *map(str, range(9))]
+    for title in titles:
+        with two.write(project="mine") as tx:
+            tx.insert(documents, {"id": title})
+            tx.record_change("project", "codex", title)
+    now, _ = two.versions(project="mine")
+    assert now == start + len(titles)
+    with two.read(project="mine") as reading:
+        for after in range(start, now + 1):
+            found = reading.changes("project", after)
+            expected = [
+                (start + number, area, title)
+                for number, title in enumerate(titles, start=1)
+                for area in ("manuscript", "codex")
+                if start + number > after
+            ]
+            assert found is not None
+            assert sorted((one.version, one.area, one.item) for one in found) == sorted(expected)
+        assert reading.changes("project", now + 1) is None
+    last = two.last_changes()["mine"]
+    with two.write(project="mine") as tx:
+        tx.record_change("project", "codex", "later")
+    assert two.last_changes()["mine"] > last
+
+
+def test_a_change_of_very_many_things_is_told_whole(two: Store) -> None:
+    start, _ = two.versions(project="mine")
+    many = [{"id": f"document {number}"} for number in range(500)]
+    with two.write(project="mine") as tx:
+        tx.insert(documents, *many)
+    with two.read(project="mine") as reading:
+        found = reading.changes("project", start)
+    assert found is not None
+    assert {one.item for one in found} == {row["id"] for row in many}
+    with two.engine.connect() as connection:
+        latest = connection.execute(select(owner_versions.c.latest).where(owner_versions.c.owner == "project:mine"))
+        assert latest.scalar_one() == ""
 
 
 def test_a_project_that_goes_takes_everything_with_it(two: Store) -> None:

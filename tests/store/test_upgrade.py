@@ -190,6 +190,32 @@ def test_several_processes_upgrade_a_store_that_holds_projects_and_lose_nothing(
     assert _without_settings(after, before) == _without_settings(before, before)
 
 
+def test_the_change_feed_of_an_older_store_goes_on_after_its_upgrade(empty: list[str]) -> None:
+    _make_store(empty[0], "0020")
+    store = Store.open(empty[0], inspect_only=True)
+    with store.engine.begin() as connection:
+        connection.execute(text("INSERT INTO projects (project_id) VALUES ('p')"))
+        connection.execute(text("INSERT INTO heads (owner, version) VALUES ('project:p', 2), ('user:owner', 0)"))
+        query = text(
+            "INSERT INTO changes (owner, version, room, item, at) VALUES ('project:p', :n, 'codex', :item, :at)"
+        )
+        connection.execute(query, [{"n": n, "item": f"e{n}", "at": f"2026-01-0{n}T00:00:00Z"} for n in (1, 2)])
+    store.close()
+    store = Store.open(empty[0])
+    assert store.last_changes() == {"p": "2026-01-02T00:00:00Z"}
+    with store.write(project="p") as tx:
+        tx.insert(rows, {"id": "d"})
+    with store.read(project="p") as reading:
+        found = reading.changes("project", 0)
+        assert found is not None
+        assert [(one.version, one.area, one.item) for one in found] == [
+            (1, "codex", "e1"),
+            (2, "codex", "e2"),
+            (3, "manuscript", "d"),
+        ]
+    store.close()
+
+
 def test_an_upgrade_removes_fields_of_presets_that_are_refused_now(empty: list[str]) -> None:
     _make_store(empty[0], "0005")
     store = Store.open(empty[0], inspect_only=True)

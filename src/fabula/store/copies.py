@@ -84,7 +84,10 @@ def read_copy(path: Path) -> StoreCopy:
 def read_projects(file: Path) -> Iterator[CopiedProject]:
     """Read the projects of a SQLite store, of this version or an older one; nothing is changed."""
     with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as connection:
-        changed = dict(connection.execute("SELECT owner, max(at) FROM changes GROUP BY owner").fetchall())
+        columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(heads)")]
+        older = "SELECT owner, max(at) FROM changes GROUP BY owner"  # before version 0021
+        times = "SELECT owner, changed FROM heads" if "changed" in columns else older
+        changed = dict(connection.execute(times).fetchall())
         for ident, title, kind, at in connection.execute("SELECT project_id, title, kind, changed FROM projects"):
             last = max(at, changed.get(f"project:{ident}") or "")
             yield CopiedProject(id=ident, title=title, kind=kind, changed=last)

@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Select, func, select, text
+from sqlalchemy import Connection, func, inspect, literal, select, text
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import format_time
 from fabula.core.messages import Sentence, join_names, message, plural
 from fabula.store.copies import list_copies
 from fabula.store.database_errors import translate_errors
+from fabula.store.latest_changes import count_versions, decode_lines
 from fabula.store.store import Store
 from fabula.store.tables import changes, owner_versions, projects
 from fabula.store.upgrade import LATEST_VERSION, find_schema_version
@@ -138,12 +138,12 @@ def _check_feed(store: Store) -> CheckResult:
             "off, or an older copy was put here. Bring back that file, or restore the newest backup.",
         )
     newest = select(changes.c.owner, func.max(changes.c.version).label("last")).group_by(changes.c.owner).subquery()
-    query = select(owner_versions.c.owner, owner_versions.c.version, newest.c.last).outerjoin(
-        newest, owner_versions.c.owner == newest.c.owner
-    )
     with store.engine.connect() as connection:
-        rows = connection.execute(query).all()
-    inconsistent = [row.owner for row in rows if row.version != (row.last or 0)]
+        has_latest = "latest" in [column["name"] for column in inspect(connection).get_columns(owner_versions.name)]
+        latest = owner_versions.c.latest if has_latest else literal("").label("latest")  # before version 0021
+        query = select(owner_versions.c.owner, owner_versions.c.version, latest, newest.c.last)
+        rows = connection.execute(query.outerjoin(newest, owner_versions.c.owner == newest.c.owner)).all()
+    inconsistent = [row.owner for row in rows if row.version != (row.last or 0) + count_versions(row.latest)]
     if inconsistent:
         return HealthState.FAILED, message(
             "The version and the change feed differ for {owners}.", owners=join_names(inconsistent[:5])
@@ -184,7 +184,7 @@ def _check_backups(store: Store) -> CheckResult:
         with translate_errors(), store.engine.connect() as connection:
             titles = {row.project_id: str(row.title) for row in connection.execute(select(projects))}
             later = [
-                int(connection.execute(_count_later(project_id, newest[project_id])).scalar_one())
+                _count_later(connection, project_id, newest[project_id])
                 for project_id in titles
                 if project_id in newest
             ]
@@ -226,10 +226,15 @@ def _join(first: Sentence, following: Sentence) -> Sentence:
     return message("{first} {following}", first=first, following=following)
 
 
-def _count_later(project_id: str, state: str) -> Select[Any]:
-    """The query for the number of changes of a project after a state."""
-    owned = changes.c.owner == f"project:{project_id}"
-    return select(func.count()).select_from(changes).where(owned, changes.c.at > state)
+def _count_later(connection: Connection, project_id: str, state: str) -> int:
+    """Count the changes of a project after a state."""
+    owner = f"project:{project_id}"
+    query = select(func.count()).select_from(changes).where(changes.c.owner == owner, changes.c.at > state)
+    count = int(connection.execute(query).scalar_one())
+    latest = select(owner_versions.c.version, owner_versions.c.latest).where(owner_versions.c.owner == owner)
+    for row in connection.execute(latest):
+        count += sum(line.at > state for line in decode_lines(row.version, row.latest))
+    return count
 
 
 CHECKS: dict[str, Callable[[Store], CheckResult]] = {

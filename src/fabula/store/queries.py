@@ -12,7 +12,20 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Connection, Dialect, Row, Select, Table, bindparam, delete, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Dialect,
+    Row,
+    Select,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.sql import visitors
 from sqlalchemy.sql.elements import ClauseElement, ColumnClause, TextClause, UnaryExpression
 from sqlalchemy.sql.selectable import SelectBase
@@ -31,12 +44,18 @@ _IS_OWNER = owner_versions.c.owner == bindparam("owner_name")
 BEGIN_SNAPSHOT = PreparedStatement(select(owner_versions.c.version).limit(1))  # a snapshot is taken at the first query
 SELECT_VERSION = PreparedStatement(select(owner_versions.c.version).where(_IS_OWNER))
 LOCK_VERSION = PreparedStatement(select(owner_versions.c.version).where(_IS_OWNER).with_for_update())
+SELECT_LATEST = PreparedStatement(select(owner_versions.c.version, owner_versions.c.latest).where(_IS_OWNER))
 RAISE_VERSION = PreparedStatement(
     update(owner_versions)
     .where(_IS_OWNER)
-    .values(version=owner_versions.c.version + 1)
-    .returning(owner_versions.c.version)
+    .values(
+        version=owner_versions.c.version + 1,
+        latest=owner_versions.c.latest + bindparam("line", type_=Text),
+        changed=bindparam("at", type_=Text),
+    )
+    .returning(owner_versions.c.version, owner_versions.c.latest)
 )
+CLEAR_LATEST = PreparedStatement(update(owner_versions).where(_IS_OWNER).values(latest=""))
 INSERT_CHANGES = PreparedStatement(insert(changes), [column.name for column in changes.c])
 SELECT_CHANGES = PreparedStatement(
     select(changes.c.version, changes.c.room, changes.c.item)

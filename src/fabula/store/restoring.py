@@ -165,8 +165,8 @@ def _raise_versions(opened: Store, present: dict[str, int]) -> None:
     with opened.engine.connect() as connection, begin(connection, writing=True):
         copied = {str(row.owner): int(row.version) for row in connection.execute(text("SELECT * FROM heads"))}
         upsert = (
-            "INSERT INTO heads (owner, version) VALUES (:owner, :version)"
-            " ON CONFLICT (owner) DO UPDATE SET version = excluded.version"
+            "INSERT INTO heads (owner, version, changed) VALUES (:owner, :version, :at)"
+            " ON CONFLICT (owner) DO UPDATE SET version = excluded.version, changed = excluded.changed, latest = ''"
         )
         for owner in copied.keys() | present.keys():
             values = {"owner": owner, "at": at, "version": max(copied.get(owner, 0), present.get(owner, 0)) + 1}

@@ -37,7 +37,7 @@ from fabula.store.last_change import LastChangeFile
 from fabula.store.precondition import run_precondition
 from fabula.store.queries import BEGIN_SNAPSHOT, RowQuery
 from fabula.store.schema import OwnerKind
-from fabula.store.tables import changes, owner_versions, projects
+from fabula.store.tables import owner_versions, projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.store.undo import ChangeRecorder, record_step, stop_recording
 from fabula.store.upgrade import upgrade_store
@@ -158,11 +158,9 @@ class Store:
             return connection.execute(query).all()
 
     def last_changes(self) -> dict[str, str]:
-        """The time of the last change of each project, by id, as its change feed has it."""
-        latest = (changes.c.owner == owner_versions.c.owner) & (changes.c.version == owner_versions.c.version)
-        query = select(changes.c.owner, func.max(changes.c.at)).join(owner_versions, latest).group_by(changes.c.owner)
+        """The time of the last change of each project, by id."""
         with self._transaction() as connection:
-            found = connection.execute(query).all()
+            found = connection.execute(select(owner_versions.c.owner, owner_versions.c.changed)).all()
         return {owner.removeprefix("project:"): at for owner, at in found if owner.startswith("project:")}
 
     @contextmanager

@@ -2,8 +2,8 @@
 
 No other package uses a database connection. A package asks a transaction for rows of its tables; the owner's id is
 added to every query and every row here and in `queries`, and nowhere else. Each write records which areas and items it
-changed. Before the commit, the owner's version is raised by one and the change feed gets one row for each changed item,
-in the same transaction.
+changed. Before the commit, the owner's version is raised by one and the change feed gets one entry for each changed
+item, in the same transaction.
 """
 
 from __future__ import annotations
@@ -39,12 +39,15 @@ from fabula.core.fragment import is_encodable
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import Sentence, message
 from fabula.store.change_signal import NOTIFY
+from fabula.store.latest_changes import MAX_LATEST, count_versions, decode_lines, encode_line
 from fabula.store.queries import (
+    CLEAR_LATEST,
     DELETE_CHANGES,
     INSERT_CHANGES,
     LOCK_VERSION,
     RAISE_VERSION,
     SELECT_CHANGES,
+    SELECT_LATEST,
     SELECT_VERSION,
     Order,
     RowQuery,
@@ -217,12 +220,17 @@ class ReadTransaction:
 
     def changes(self, kind: OwnerKind, after: int) -> list[Change] | None:
         """What changed since a version; None where the feed does not reach back that far."""
-        expected = self.version(kind) - after
-        if not expected:
+        owner = {"owner_name": self._owner(kind)}
+        found = SELECT_LATEST.execute(self._connection, owner)
+        version, latest = (found[0].version, found[0].latest) if found else (0, "")
+        if version == after:
             return []
-        found = SELECT_CHANGES.execute(self._connection, {"owner_name": self._owner(kind), "after": after})
-        rows = [Change(row.version, row.room, row.item) for row in found]
-        return rows if len({row.version for row in rows}) == expected else None
+        older: Sequence[Any] = ()
+        if after < version - count_versions(latest):
+            older = SELECT_CHANGES.execute(self._connection, {**owner, "after": after})
+        newer = (row for row in decode_lines(version, latest) if row.version > after)
+        rows = [Change(row.version, row.room, row.item) for row in (*older, *newer)]
+        return rows if len({row.version for row in rows}) == version - after else None
 
     def _owner(self, kind: OwnerKind) -> str:
         owner = self._owners.get(kind)
@@ -474,24 +482,30 @@ class WriteTransaction(ReadTransaction):
     def write_feed(self) -> None:
         """Raise the owners' versions and write the change feed: the last step before the commit."""
         for kind, changed in self._changes.items():
-            owner = self._owner(kind)
-            version = self.versions[kind] = self._raise_version(owner)
-            at = current_timestamp()
-            rows = [
-                {"owner": owner, "version": version, "room": area, "item": item, "at": at} for area, item in changed
-            ]
-            INSERT_CHANGES.execute_each(self._connection, rows)
-            if version % _PRUNE_EVERY == 0:
-                DELETE_CHANGES.execute(self._connection, {"owner_name": owner, "until": version - FEED_LENGTH})
+            owner, at = self._owner(kind), current_timestamp()
+            raised = self._raise_version(owner, at, encode_line(at, changed))
+            self.versions[kind] = raised.version
+            if len(raised.latest) > MAX_LATEST:
+                self._extend_feed(owner, raised.version, raised.latest)
             if kind == "project" and self._connection.dialect.name == "postgresql":
                 self._connection.execute(NOTIFY)
 
-    def _raise_version(self, owner: str) -> int:
-        rows = RAISE_VERSION.execute(self._connection, {"owner_name": owner})
+    def _raise_version(self, owner: str, at: str, line: str) -> Row[Any]:
+        values = {"owner_name": owner, "at": at, "line": line}
+        rows = RAISE_VERSION.execute(self._connection, values)
         if not rows:  # the first change of this owner
             self._insert_version(owner)
-            rows = RAISE_VERSION.execute(self._connection, {"owner_name": owner})
-        return int(rows[0].version)
+            rows = RAISE_VERSION.execute(self._connection, values)
+        return rows[0]
+
+    def _extend_feed(self, owner: str, version: int, latest: str) -> None:
+        """Make rows of the change feed of the changes that are kept beside the version."""
+        rows = [{"owner": owner, **msgspec.structs.asdict(row)} for row in decode_lines(version, latest)]
+        INSERT_CHANGES.execute_each(self._connection, rows)
+        CLEAR_LATEST.execute(self._connection, {"owner_name": owner})
+        before = version - count_versions(latest)
+        if version // _PRUNE_EVERY > before // _PRUNE_EVERY:
+            DELETE_CHANGES.execute(self._connection, {"owner_name": owner, "until": version - FEED_LENGTH})
 
     def _insert_version(self, owner: str) -> None:
         """Give an owner a version, unless it has one."""
