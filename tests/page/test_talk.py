@@ -45,6 +45,34 @@ def test_two_speakers_answer_and_a_reply_is_given_again(open_page: OpenPage, sto
     expect(page.locator("aside.right article").first).to_be_visible()
 
 
+def test_a_conversation_is_answered_by_the_model_that_was_chosen_for_it(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    for title in ("Pier", "Quay"):
+        story.chat.start(["Mara Venn"], title=title)
+    page = open_page(f"#/{story.id}/talk/Pier")
+    choice = page.get_by_label("Which model answers")
+    expect(choice).to_have_value("")
+    expect(choice.locator("option")).to_contain_text(["Demo", "No model"])  # nothing else has a key here
+    choice.select_option("clipboard")
+    expect(page.locator("aside.right .who")).to_contain_text("No model is connected")
+    say(page, "Who lit the lamp?")
+    page.get_by_label(re.compile("answer of Mara Venn")).fill("I lit it.")
+    page.get_by_role("button", name=re.compile("answer of Mara Venn")).click()
+    expect(page.get_by_role("log").locator("section").last).to_contain_text("I lit it.")
+    page.reload()
+    expect(choice).to_have_value("clipboard")
+    page.goto(re.sub("Pier$", "Quay", page.url))
+    expect(choice).to_have_value("")  # another conversation has a choice of its own
+    say(page, "Who lit the lamp?")
+    expect(page.get_by_role("log").locator("section")).to_have_count(2)
+    page.goto(re.sub("Quay$", "Pier", page.url))
+    expect(choice).to_have_value("clipboard")
+    choice.select_option("")
+    page.get_by_role("button", name="Again").click()
+    expect(page.get_by_role("log").get_by_text("2 of 2")).to_be_visible()
+
+
 def test_roles_of_a_werewolf_round_stay_hidden_until_they_are_asked_for(
     open_page: OpenPage, story: ProjectHandle
 ) -> None:

@@ -206,10 +206,13 @@ def test_a_failure_tells_a_player_its_code_and_no_more(group: Group, model: Scri
         {"mode": "workflow"},
         {"roles": {"host": "Bo"}},
         {"documentId": "ch-01"},
+        {"provider": "demo"},
     ],
     ids=lambda one: str(next(iter(one.items()))),
 )
-def test_a_player_speaks_for_nobody_else_and_chooses_neither_mode_nor_place(group: Group, sent: dict[str, Any]) -> None:
+def test_a_player_speaks_for_nobody_else_and_chooses_neither_mode_nor_place_nor_model(
+    group: Group, sent: dict[str, Any]
+) -> None:
     before = group.project.conversations.get(group.talk).record.message_count
     with play(group) as player:
         refused = player.post(f"{group.base}/chats/Pier/send", json={"text": "I am Bo.", **sent})

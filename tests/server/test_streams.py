@@ -64,6 +64,20 @@ def test_a_turn_is_a_stream_of_events_with_ids(client: httpx2.Client, talk: str)
     assert "".join(str(data["text"]) for _, kind, data in events if kind == "delta") == "I am Bo."
 
 
+def test_a_request_names_the_provider_that_answers(client: httpx2.Client, talk: str) -> None:
+    def read_reply(verb: str, **body: object) -> str:
+        with client.stream("POST", f"{talk}/{verb}", json=body) as answer:
+            events = list(read_events(answer))
+        return str(next(data["message"] for _, kind, data in events if kind == "reply")["content"])  # type: ignore[index]
+
+    assert read_reply("send", text="Hello") == "I am Bo."
+    written = read_reply("regenerate", provider="demo")
+    assert written not in ("", "I am Bo.")
+    assert read_reply("regenerate") == "I am Bo."
+    unknown = client.post(f"{talk}/ask", json={"provider": "nobody"})
+    assert (unknown.status_code, unknown.json()["code"]) == (400, "SETTING_INVALID")
+
+
 def test_a_reader_who_comes_back_misses_nothing_also_in_another_process(
     workspace: Workspace, server: RunningServer, talk: str, tmp_path: Path
 ) -> None:

@@ -1,7 +1,10 @@
 /** What a conversation works out by itself: several speakers at once, alternatives, mentions, states of modes. */
+import { render, screen, waitFor } from "@testing-library/svelte";
 import { expect, test } from "vitest";
+import ProviderChoice from "../src/lib/prompt/ProviderChoice.svelte";
 import { Chat, findMention, groupAlternatives, type Message } from "../src/views/talk/chat.svelte";
 import { readState } from "../src/views/talk/modes";
+import { serve } from "./serve";
 
 const make = (id: string, parentId: string | null = null): Message => ({ id, parentId, role: "assistant", name: id, content: id }) as Message;
 
@@ -38,4 +41,33 @@ test("a state is shown table by table, without what the chat keeps for itself", 
     { key: "scores", pairs: [["mara", "2"]] },
     { key: "node", pairs: [["coder", ""]] },
   ]);
+});
+
+test("the provider of a conversation is sent with every turn, and kept in this browser", async () => {
+  const bodies: unknown[] = [];
+  const turn = (body: unknown) => (bodies.push(body), new Response("event: done\ndata: {}\n\n", { headers: { "Content-Type": "text/event-stream" } }));
+  serve({
+    "GET /projects//chats/pier": { present: [], state: {}, mode: "" },
+    "GET /projects//conversations/pier/messages": { messages: [], before: null },
+    "POST /projects//chats/pier/send": turn,
+    "POST /projects//chats/pier/ask": turn,
+  });
+  const chat = new Chat();
+  await chat.load("pier");
+  await chat.send("Hello", null, null);
+  chat.choose("ollama");
+  await chat.ask(["mara"], null);
+  expect(bodies).toMatchObject([{ text: "Hello", provider: "" }, { participants: ["mara"], provider: "ollama" }]);
+  const later = new Chat();
+  await later.load("pier");
+  expect(later.provider).toBe("ollama");
+  later.choose("");
+  expect(localStorage.getItem("fabula.provider.pier")).toBeNull();
+});
+
+test("only providers that can answer are offered, and the one of the settings once", async () => {
+  const make = (name: string, canAnswer: boolean) => ({ name, canAnswer, model: `${name}-1`, address: "", needsKey: false, variable: "", key: null });
+  serve({ "GET /providers": { items: [make("openai", true), make("deepseek", false), make("anthropic", true), make("demo", true), make("clipboard", true)], next: null } });
+  render(ProviderChoice, { props: { model: { provider: "openai", model: "gpt-5" } as never, value: "", label: "Who" } });
+  await waitFor(() => expect(screen.getAllByRole("option").map((one) => one.textContent)).toEqual(["gpt-5 (openai)", "anthropic-1 (anthropic)", "No model: hand me the prompt", "Demo (prepared sentences)"]));
 });

@@ -42,7 +42,7 @@ def call_verb(route: Route, call: Call) -> Any:
     arguments, parameters = dict(call.arguments), inspect.signature(verb).parameters
     if "principal" in parameters:
         arguments["principal"] = make_principal(call)
-    if "model" in parameters and route.stream:
+    if route.takes_model:
         arguments["model"] = call.model
     first = (call.handle.id,) if route.takes_project else ()
     return verb(*first, *call.path, **arguments)

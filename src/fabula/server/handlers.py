@@ -33,6 +33,7 @@ from fabula.server.openapi import BINARY, EVENTS
 from fabula.server.problems import choose_language
 from fabula.server.requests import (
     PageQuery,
+    choose_provider,
     open_project,
     read_body,
     read_file_name,
@@ -41,7 +42,7 @@ from fabula.server.requests import (
     receive_body,
     select_given,
 )
-from fabula.server.routes.route import PROJECT, PROJECT_FIELD, Call, Route
+from fabula.server.routes.route import PROJECT, PROJECT_FIELD, PROVIDER_FIELD, Call, Route
 from fabula.server.security import get_access, get_headers
 from fabula.server.streams import StreamHub, read_last_event
 from fabula.server.uploads import UploadQuota, read_upload_settings
@@ -270,6 +271,9 @@ class RouteTable:
             arguments = {"request": sent} if route.request is not None else select_given(sent)
             if route.find_project is not None:
                 arguments.pop(PROJECT_FIELD, None)
+        model = self.model
+        if project is not None and route.takes_model and (provider := arguments.pop(PROVIDER_FIELD, "")):
+            model = choose_provider(project, provider)
         language = choose_language(headers.get("accept-language", ""))
         call = Call(
             access=access,
@@ -278,7 +282,7 @@ class RouteTable:
             path=values,
             arguments=arguments,
             language=language,
-            model=self.model,
+            model=model,
         )
         return call, page
 

@@ -23,9 +23,11 @@ from fabula.server.access import Access, refuse_project
 from fabula.server.pages import DEFAULT_LIMIT
 from fabula.server.routes.route import Route
 from fabula.server.security import get_headers
+from fabula.workspace.grants import has_limits, refuse_request
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.schema import decode, refuse_data
 from fabula.workspace.workspace import Workspace
+from fabula.workspace.writing_options import ModelChoice
 
 JSON = "application/json"
 MAX_BODY = 10_000_000  # bytes of a request that is no upload
@@ -58,6 +60,13 @@ def open_project(workspace: Workspace, access: Access, name: str) -> ProjectHand
     if project.id != name:  # another project is called as this one, which is gone
         raise refuse_project()
     return project
+
+
+def choose_provider(project: ProjectHandle, name: str) -> ModelChoice:
+    """Choose who answers by the name of a provider; who has limits does not choose."""
+    if has_limits(project.principal):
+        raise refuse_request()
+    return project.choose_model(provider=name)
 
 
 def make_store_principal(access: Access) -> Principal:

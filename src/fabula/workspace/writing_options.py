@@ -21,7 +21,13 @@ from fabula.core.view import Language
 from fabula.llm.local_model import GGUF_ENCODING, find_counted_model, load_tokenizer
 from fabula.llm.model import ModelCall, describe_schema
 from fabula.llm.pricing import PRICES, Price, parse_prices
-from fabula.llm.provider_config import BUILT_IN_PROVIDERS, DEFAULT_RETRY_POLICY, ProviderConfig, RetryPolicy
+from fabula.llm.provider_config import (
+    BUILT_IN_PROVIDERS,
+    DEFAULT_RETRY_POLICY,
+    ProviderConfig,
+    RetryPolicy,
+    find_key_place,
+)
 from fabula.llm.providers.local import BUNDLED_MODEL, find_model_file
 from fabula.llm.user_providers import ProviderRegistry, load_providers
 from fabula.net.addresses import split_url
@@ -204,8 +210,22 @@ def _read_settings(store: Store, project_id: str, user: str) -> SettingValues:
     return _read_settings(store, project_id, LOCAL_USER) if is_guest else values
 
 
+def find_default_model(config: ProviderConfig) -> str:
+    """Name the model of a provider that is asked where nobody names one; empty where it has none."""
+    return config.model or DEFAULT_MODELS.get(config.name, "")
+
+
+def can_answer(config: ProviderConfig) -> bool:
+    """Return whether a provider has what it needs to answer: a key, if it needs one, and a model or its file."""
+    if config.api_style in ("demo", "clipboard"):
+        return True
+    if config.api_style == "local":
+        return find_model_file() is not None
+    return bool(find_default_model(config)) and (not config.needs_key or find_key_place(config) is not None)
+
+
 def _make_choice(config: ProviderConfig, model: str, values: SettingValues) -> ModelChoice:
-    model = model or config.model or DEFAULT_MODELS.get(config.name, "gpt-4o")
+    model = model or find_default_model(config) or DEFAULT_MODELS["openai"]
     prices = values["llm.prices"]
     options = WritingOptions(
         judge=JudgeOptions(

@@ -2,7 +2,8 @@
 
 The parameters of a path are the first arguments of the verb, in order; the project is the one whose verb it is. All
 other arguments come from the query of a GET, or from the JSON of a body, by their names in camelCase. They are read
-from the signature of the verb, so that a verb and its description cannot differ.
+from the signature of the verb, so that a verb and its description cannot differ. A verb that streams the answers of a
+model takes it from the server, or by the name of its provider in the body.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 PROJECT = "project"  # the parameter of a path that names the project
 PROJECT_FIELD = "project_id"  # the field of a body that does
+PROVIDER_FIELD = "provider"  # the field of a body that says who answers, in place of the settings
 OWN_ARGUMENTS = frozenset(  # that the server gives, or that make no sense over HTTP
     {"principal", "progress", "model", "choice", "remarks", "folder", "working_memory", "now", "rebuild"}
     | {"make_vectors", "path", "overwrite", "append"}
@@ -131,6 +133,8 @@ class Route(Struct, frozen=True, dict=True):
         others = [one for one in self._all_arguments[self._first_own :] if one.name not in OWN_ARGUMENTS]
         if self.find_project is not None:
             others.insert(0, VerbArgument(PROJECT_FIELD, str, is_required=True))
+        if self.takes_model:
+            others.append(VerbArgument(PROVIDER_FIELD, str, default=""))
         typed = (replace(one, hint=self.types.get(one.name, one.hint)) for one in others)
         return tuple(one for one in typed if one.hint is not None)
 
@@ -154,6 +158,12 @@ class Route(Struct, frozen=True, dict=True):
     def takes_project(self) -> bool:
         """Whether the verb is one of the workspace that takes the project as its first argument."""
         return PROJECT in self.parameters and self.subject == "workspace"
+
+    @property
+    def takes_model(self) -> bool:
+        """Whether the verb streams the answers of a model that it is given."""
+        has_model = any(one.name == "model" for one in self._all_arguments)
+        return self.stream and self.request is None and has_model
 
     @cached_property
     def request_type(self) -> type[Struct]:

@@ -8,6 +8,7 @@ from fabula.settings.edits import StoredBudget
 from fabula.settings.registry import SettingScope
 from fabula.settings.values import SettingReport
 from fabula.workspace.schemas.schema import Schema, describe
+from fabula.workspace.writing_options import can_answer, find_default_model
 
 
 class SettingList(Schema):
@@ -34,12 +35,22 @@ class ProviderInfo(Schema):
     needs_key: bool
     variable: str  # of the environment, which may hold the key
     key: KeyPlace | None
+    model: str  # that is asked where nobody names one; empty where it has none
+    can_answer: bool  # whether it has the key and the model that it needs
 
 
 def describe_provider(config: ProviderConfig) -> ProviderInfo:
     """Describe a provider of models."""
     variable = config.key_variable
-    return describe(ProviderInfo, config, address=config.base_url, variable=variable, key=find_key_place(config))
+    return describe(
+        ProviderInfo,
+        config,
+        address=config.base_url,
+        variable=variable,
+        key=find_key_place(config),
+        model=find_default_model(config),
+        can_answer=can_answer(config),
+    )
 
 
 def describe_budget(budget: StoredBudget) -> BudgetInfo:

@@ -42,4 +42,7 @@ export const texts = defineTexts({
   details: { en: "Text", zh: "原文" },
   score: { en: "score {n}", zh: "得分 {n}" },
   copied: { en: "Copied.", zh: "已复制。" },
+  demo: { en: "Demo (prepared sentences)", zh: "演示（预备句子）" },
+  clipboard: { en: "No model: hand me the prompt", zh: "无模型：把提示词给我" },
+  providerOf: { en: "{model} ({provider})", zh: "{model}（{provider}）" },
 });

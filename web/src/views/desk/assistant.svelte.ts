@@ -31,7 +31,7 @@ export interface Turn {
 }
 
 const HIDDEN_SKILLS = ["judge", "chat"];
-export const DEMO = "demo";
+const DEMO = "demo";
 
 export class Assistant {
   skills = $state.raw<Skill[]>([]);

@@ -26,6 +26,15 @@ export interface Writing {
 }
 
 const PAGE = 60;
+const keyOf = (conversation: string) => `fabula.provider.${conversation}`;
+
+function readProvider(conversation: string): string {
+  try {
+    return localStorage.getItem(keyOf(conversation)) ?? "";
+  } catch {
+    return "";
+  }
+}
 
 /** Return the alternatives of each message, by its id. */
 export function groupAlternatives(branches: readonly Message[]): Map<string, Message[]> {
@@ -48,6 +57,8 @@ export class Chat {
   branches = $state.raw<Message[]>([]);
   writing = $state<Writing[]>([]);
   isBusy = $state(false);
+  /** The provider that answers in this conversation in place of the settings. */
+  provider = $state("");
   private stream: EventStream | undefined;
   readonly alternatives = $derived(groupAlternatives(this.branches));
 
@@ -57,6 +68,7 @@ export class Chat {
 
   async load(id: string): Promise<void> {
     this.id = id;
+    this.provider = readProvider(id);
     this.writing = [];
     this.messages = this.branches = [];
     await this.refresh();
@@ -126,11 +138,22 @@ export class Chat {
     await this.stream?.stop();
   }
 
+  /** Let another provider answer here from now on, in this browser. */
+  choose(provider: string): void {
+    this.provider = provider;
+    try {
+      if (provider) localStorage.setItem(keyOf(this.id), provider);
+      else localStorage.removeItem(keyOf(this.id));
+    } catch {
+      // a browser may keep nothing
+    }
+  }
+
   private async follow(verb: string, body: object): Promise<void> {
     if (this.isBusy) return;
     this.isBusy = true;
     this.writing = [];
-    const stream = new EventStream(`/projects/{project}/chats/{conversation}/${verb}`, this.path, body);
+    const stream = new EventStream(`/projects/{project}/chats/{conversation}/${verb}`, this.path, { ...body, provider: this.provider });
     this.stream = stream;
     try {
       for await (const event of stream.read()) this.apply(event.data as ChatEvent);

@@ -65,6 +65,8 @@ export const texts = defineTexts({
   stateTab: { en: "State", zh: "状态" },
   sides: { en: "Beside the conversation", zh: "对话旁边" },
   answersHere: { en: "{model} answers here, as the settings say.", zh: "按设置，由 {model} 回答。" },
+  answersChosen: { en: "{model} answers here, as you chose.", zh: "按您的选择，由 {model} 回答。" },
+  whichModel: { en: "Which model answers", zh: "由哪个模型回答" },
   demoAnswers: { en: "The demo answers here, with prepared sentences.", zh: "由演示回答，句子是预备的。" },
   nobodyAnswers: { en: "No model is connected: you are handed the prompt and paste the answer.", zh: "没有连接模型：您会拿到提示词，再把回答贴回来。" },
   windowOf: { en: "It reads at most {n} tokens.", zh: "它最多读 {n} 个词元。" },
