@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fabula.constraints.checks import check_text, explain_check
-from fabula.constraints.model import BannedWords, Constraint, ForbiddenNames, SentenceLength, TextCheck
+from fabula.constraints.conditions import read_opening
+from fabula.constraints.model import (
+    BannedWords,
+    ChapterLimits,
+    Constraint,
+    ForbiddenNames,
+    SentenceLength,
+    TextCheck,
+)
 from fabula.constraints.rule_parser import parse_rule, read_rule
 from fabula.core.story import Division, Position, Timeline, TimelineEntry
 
@@ -284,3 +292,56 @@ def test_no_chinese_rule_is_enforced_without_its_condition(rule: str, words: str
     condition = link.format(words)
     assert parse_rule(rule, KNOWN) is not None
     assert parse_rule(f"{rule}，{condition.strip('，')}" if is_last else f"{condition}{rule}", KNOWN) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("Before chapter 36, nobody knows whose son he is.", ChapterLimits(before_number=36)),
+        ("Before Chapter Thirty-Six the lighthouse must stay dark", ChapterLimits(before_number=36)),
+        ("Before chapter 36: no kisses.", ChapterLimits(before_number=36)),
+        ("Until the end of chapter 5 keep his motives hidden.", ChapterLimits(before_number=6)),
+        ("Not until chapter 9 may anybody open the vault.", ChapterLimits(before_number=9)),
+        ("In chapters 3 to 5 it must rain.", ChapterLimits(from_number=3, before_number=6)),
+        ("From chapter 5 on, she has one arm.", ChapterLimits(from_number=5)),
+        ("Before part 2, chapter 3, they never meet.", ChapterLimits(before_number=3, within=("part", 2))),
+        ("第三十六章之前，玛拉不知道父亲是谁。", ChapterLimits(before_number=36)),
+        ("第36章以前玛拉不知道父亲是谁", ChapterLimits(before_number=36)),
+        ("前三章不写凶手的动机", ChapterLimits(before_number=4)),
+        ("从第五章起，她只有一只手臂", ChapterLimits(from_number=5)),
+    ],
+)
+def test_a_rule_that_only_a_reader_can_check_holds_in_the_chapters_it_begins_with(
+    text: str, limits: ChapterLimits
+) -> None:
+    assert read_rule(text, KNOWN).check is None
+    assert read_opening(text) == limits
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Remember what happened before chapter 5.",
+        "Nobody knows whose son he is before chapter 36.",  # may be part of what nobody knows
+        "Before chapter 5 she lost an arm.",
+        "Before chapter 36 she did not know her father.",
+        "Before chapter 36 she is a spy; later she is free.",
+        "Before chapter 36 nobody laughs, and after chapter 40 neither.",
+        "Before the wedding nobody laughs.",
+        "In chapter 3 she loses an arm.",
+        "Before chapter 36.",
+        "第三十六章之前玛拉失去了手臂",
+        "第五章之前，她是间谍，后来自由",
+        "第五章之前发生的事不能忘记",
+        "第三十六章之前和第四十章之后不能下雨",
+        "婚礼之前谁也不笑",
+    ],
+)
+def test_a_rule_that_may_hold_in_other_chapters_too_holds_in_all(text: str) -> None:
+    assert read_opening(text) is None
+
+
+def test_the_list_says_where_a_rule_is_sent_that_begins_with_chapters() -> None:
+    explained = explain_check(Constraint(id="c", text="Before chapter 36, nobody knows whose son he is."), LONG_BOOK)
+    assert explained.check is None
+    assert str(explained.chapters) == "before chapter 36"

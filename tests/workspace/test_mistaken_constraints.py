@@ -27,6 +27,9 @@ def book(workspace: Workspace) -> ProjectHandle:
         ("第二回到第三回不许提到吕布。", {2, 3}),
         ("第四回以后不准提到吕布。", {5, 6}),
         ("不许提到吕布。", {1, 2, 3, 4, 5, 6}),
+        ("第五回之前，谁也不知道吕布的父亲是谁。", {1, 2, 3, 4}),  # which only a reader can check
+        ("Before chapter 5 nobody knows whose son Lü Bu is.", {1, 2, 3, 4}),
+        ("Remember what happened before chapter 5.", {1, 2, 3, 4, 5, 6}),
         ("结婚之前不许提到吕布。", {1, 2, 3, 4, 5, 6}),  # only a reader knows when that is
     ],
 )
@@ -45,6 +48,12 @@ def test_a_rule_is_in_the_prompt_only_where_its_understood_condition_holds(
             assert verdict.reason is Reason.CONDITION_UNMET
             assert "it holds only" in str(verdict.cause)
     assert found == held
+
+
+def test_the_list_says_in_which_chapters_a_rule_is_sent(book: ProjectHandle) -> None:
+    made = book.constraints.add("Before chapter 5 nobody knows whose son he is.")
+    assert made.check is None
+    assert str(made.how).startswith("sent before chapter 5 (now “第五回”), and left to the judge model, because ")
 
 
 def test_a_rule_before_a_chapter_whose_number_occurs_twice_is_not_said_to_be_checked(workspace: Workspace) -> None:

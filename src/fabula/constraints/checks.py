@@ -14,9 +14,10 @@ from itertools import chain
 from msgspec import Struct
 
 from fabula.constraints.banned_words import drop_overlaps, find_banned_words, make_matcher
-from fabula.constraints.conditions import find_story_range, has_chapter_limits, name_story_range
+from fabula.constraints.conditions import find_story_range, has_chapter_limits, name_story_range, read_opening
 from fabula.constraints.model import (
     BannedWords,
+    ChapterLimits,
     Constraint,
     ForbiddenNames,
     NarrativePerson,
@@ -94,8 +95,16 @@ def find_check(constraint: Constraint, entry_names: EntryNames | None = None) ->
     return constraint.check or _read_rule(constraint, entry_names).check
 
 
+def find_limits(constraint: Constraint, entry_names: EntryNames | None = None) -> ChapterLimits | None:
+    """The chapters that the words of a constraint limit it to; None where it holds in all."""
+    check = find_check(constraint, entry_names)
+    if check is None:
+        return _read_opening(constraint.text)
+    return check if has_chapter_limits(check) else None
+
+
 class ProgramCheck(Struct, frozen=True):
-    """What a program checks of a constraint and in which chapters; where it checks nothing, `problem` says why."""
+    """What a program checks of a constraint; where it checks nothing, `problem` says why. And in which chapters."""
 
     check: TextCheck | None
     problem: Sentence | None = None
@@ -106,7 +115,9 @@ def explain_check(constraint: Constraint, timeline: Timeline, entry_names: Entry
     """Find what a program checks of a constraint in this story, and otherwise why the model checks it."""
     check = find_check(constraint, entry_names)
     if check is None:
-        return ProgramCheck(None, _read_rule(constraint, entry_names).reason)
+        opening = _read_opening(constraint.text)
+        chapters = None if opening is None else name_story_range(opening, timeline)
+        return ProgramCheck(None, _read_rule(constraint, entry_names).reason, chapters)
     problem = find_story_range(check, timeline).problem if has_chapter_limits(check) else None
     if problem is not None:
         return ProgramCheck(None, problem)
@@ -119,6 +130,7 @@ def _read_rule(constraint: Constraint, entry_names: EntryNames | None) -> RuleRe
 
 
 _read_text = lru_cache(maxsize=1024)(read_rule)  # a whole book is checked with the same few rules
+_read_opening = lru_cache(maxsize=1024)(read_opening)
 
 
 def is_in_force(constraint: Constraint, position: Position | None, timeline: Timeline) -> bool:
@@ -136,9 +148,9 @@ def _holds_at(check: TextCheck, position: Position | None, timeline: Timeline) -
     return index is not None and story_range.problem is None and story_range.first <= index < story_range.end
 
 
-def is_elsewhere(check: TextCheck, position: Position, timeline: Timeline) -> bool:
-    """Does a check hold in other chapters of the story than that of this position?"""
-    index, story_range = timeline.index(position.document), find_story_range(check, timeline)
+def is_elsewhere(limits: ChapterLimits, position: Position, timeline: Timeline) -> bool:
+    """Does a rule hold in other chapters of the story than that of this position?"""
+    index, story_range = timeline.index(position.document), find_story_range(limits, timeline)
     return index is not None and story_range.problem is None and not story_range.first <= index < story_range.end
 
 

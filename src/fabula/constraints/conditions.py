@@ -3,6 +3,11 @@
 A condition stands at the beginning or at the end of a rule, or right before its verb. It refers to a chapter by the
 number that a reader gives to it. Where the book has several chapters of that number, or no such part, the condition
 cannot be decided, and the rule is left to the model.
+
+A rule that only a reader can check is in force in the chapters that it begins with: "Before chapter 36, nobody knows
+whose son he is". A condition further on may belong to a part of the rule ("remember what happened before chapter 5"),
+and so may one in front of a fact or of two times ("before chapter 5 she lost an arm", "… later she is free"); such a
+rule is in force everywhere.
 """
 
 from __future__ import annotations
@@ -123,6 +128,20 @@ _VERB_AHEAD = (
 )
 
 
+# What a rule says of its own time, and what leads to another one or tells of what happened.
+_RULE = re.compile(
+    r"\b(?:not|never|no|nobody|none|nothing|nowhere|neither|without|must|may|should|shall|can|cannot|is|are|only|avoid|"
+    r"keep|leave|let|use|call|write|refer|hint|stick)\b|n['’]t\b|[不没別别勿莫禁避须須]|必|只|应|應|可以|都|一律|保持",
+    re.IGNORECASE,
+)
+_OTHER_TIME = re.compile(
+    rf"[.;:!?。；：！？]|\b(?:after(?:wards?)?|then|thereafter|later|subsequently|eventually|finally|onwards?|once|since|"
+    rf"from|until|till|also|too|anyway|was|were|had|did|{_UNIT}s?)\b|\bdidn['’]t|\bwasn['’]t|\bweren['’]t|\bhadn['’]t|"
+    rf"之后|以后|此后|后来|後|然后|直到|直至|起|才|再|了|过|過|曾|已|^也|第 ?{CHINESE_NUMBER} ?{_UNIT_ZH}",
+    re.IGNORECASE,
+)
+
+
 class _Form(Struct, frozen=True):
     """A compiled form of a condition."""
 
@@ -142,6 +161,30 @@ def split_condition(rule: str) -> tuple[str, RuleCondition] | None:
         if merged is None:
             return None
         rule, condition = rest, merged
+    return None
+
+
+def read_opening(rule: str) -> ChapterLimits | None:
+    """Read the chapters that a rule begins with; None where it names none, or may hold in others too."""
+    plain = " ".join(rule.split()).rstrip(" .。!！")
+    for form in _load_forms():
+        match = form.pattern.match(plain)
+        condition = None if match is None else form.read(match)
+        if match is None or condition is None or (condition.from_number, condition.before_number) == (None, None):
+            continue
+        behind = plain[match.end() :]
+        rest = behind.lstrip(" ,，:：、")
+        found = _RULE.search(rest)
+        is_attribute = behind[:1] == rest[:1] and "的" in rest[: found.start() if found else None]  # 第五章之前发生的事
+        holds_later = condition.before_number is None
+        if not rest or is_attribute or _OTHER_TIME.search(rest) or not (holds_later or found):
+            return None
+        return ChapterLimits(
+            from_number=condition.from_number,
+            before_number=condition.before_number,
+            division=condition.division,
+            within=condition.within,
+        )
     return None
 
 

@@ -1,16 +1,16 @@
 """The constraints source: offers the constraints that may hold where the request is (con-1, con-2).
 
 The gate drops those whose span of the story is elsewhere. A rule that names chapters in its own words ("not before
-chapter 5"), and which a program understands, is offered in those chapters only.
+chapter 5") is offered in those chapters only, as far as a program understands the rule, or it begins with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from fabula.constraints.checks import EntryNames, find_check, is_elsewhere
-from fabula.constraints.conditions import has_chapter_limits, name_story_range
-from fabula.constraints.model import Constraints, TextCheck
+from fabula.constraints.checks import EntryNames, find_limits, is_elsewhere
+from fabula.constraints.conditions import name_story_range
+from fabula.constraints.model import ChapterLimits, Constraints
 from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
@@ -18,7 +18,7 @@ from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import message
 from fabula.core.view import View
 
-LimitedRules = dict[str, TextCheck]  # the source of a rule that holds in some chapters -> its check
+LimitedRules = dict[str, ChapterLimits]  # the source of a rule that holds in some chapters -> these
 
 
 class ConstraintsSource:
@@ -68,12 +68,13 @@ class ConstraintsSource:
         if here is None:
             return {}
         limited = self._find_limited(view)
-        return {source: check for source, check in limited.items() if is_elsewhere(check, here, view.timeline)}
+        return {source: limits for source, limits in limited.items() if is_elsewhere(limits, here, view.timeline)}
 
 
 def find_limited_rules(constraints: Constraints | None, entry_names: EntryNames | None = None) -> LimitedRules:
-    """Find the rules whose own words say in which chapters they hold, as far as a program understands them."""
-    checks = {
-        f"constraint:{one.id}": find_check(one, entry_names) for one in (constraints.constraints if constraints else ())
-    }
-    return {source: check for source, check in checks.items() if check is not None and has_chapter_limits(check)}
+    """Find the rules whose own words say in which chapters they hold."""
+    limited = (
+        (f"constraint:{one.id}", find_limits(one, entry_names))
+        for one in (constraints.constraints if constraints else ())
+    )
+    return {source: limits for source, limits in limited if limits is not None}

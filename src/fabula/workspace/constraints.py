@@ -56,6 +56,12 @@ class CheckedConstraint(Struct, frozen=True):
             return message("checked by a program")
         if self.problem is None:
             return message("left to the judge model")
+        if self.chapters is not None:
+            return message(
+                "sent {chapters}, and left to the judge model, because {reason}",
+                chapters=self.chapters,
+                reason=self.problem,
+            )
         return message("left to the judge model, because {reason}", reason=self.problem)
 
 
