@@ -6,6 +6,9 @@ import type { Draft } from "../src/views/desk/drafts";
 import { saving } from "../src/lib/saving.svelte";
 import { findUndecided } from "../src/views/desk/assistant.svelte";
 import { groupFindings, markSentences, readFindings } from "../src/views/desk/findings";
+import { language } from "../src/lib/i18n/index.svelte";
+import { story } from "../src/lib/story.svelte";
+import { nameLength } from "../src/views/desk/lengths";
 import { findChange, findClash, keepBoth, merge } from "../src/views/desk/merge";
 import { shortenTitle } from "../src/views/desk/titles";
 import { splitSentences } from "../src/views/desk/sentences";
@@ -147,4 +150,15 @@ test("a rule that is broken many times is said once", () => {
 test("a title does not repeat the number that stands before it", () => {
   const titles = { "CHAPTER CXV The Pequod": "The Pequod", "Chapter 12: Rain": "Rain", "Chapter 1": "Chapter 1", "Chapters of accidents": "Chapters of accidents", "第十二章 雨": "雨", "第三章": "第三章", "Chapter Mix": "Chapter Mix" };
   expect(Object.keys(titles).map(shortenTitle)).toEqual(Object.values(titles));
+});
+
+test("a length has the unit of the book's language, in the reader's words", () => {
+  const said = (book: string, reader: "en" | "zh") => {
+    story.info = { id: "x", language: book } as never;
+    language.set(reader);
+    return nameLength(1200);
+  };
+  expect([said("en", "en"), said("en", "zh"), said("zh", "en"), said("zh", "zh")]).toEqual(["1,200 words", "1,200 词", "1,200 characters", "1,200 字"]);
+  language.set("en");
+  story.info = null;
 });

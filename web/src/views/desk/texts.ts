@@ -3,7 +3,8 @@ import { defineTexts } from "../../lib/i18n/index.svelte";
 export const texts = defineTexts({
   chapters: { en: "Chapters", zh: "章节" },
   chapterOf: { en: "Chapter {n}", zh: "第 {n} 章" },
-  words: { en: { one: "{n} word", other: "{n} words" }, zh: "{n} 字" },
+  words: { en: { one: "{n} word", other: "{n} words" }, zh: "{n} 词" },
+  characters: { en: { one: "{n} character", other: "{n} characters" }, zh: "{n} 字" },
   eyesOf: { en: "through the eyes of {name}", zh: "{name}视角" },
   addChapter: { en: "Add a chapter", zh: "新增一章" },
   addPart: { en: "Add a part", zh: "新增一部" },
@@ -14,7 +15,7 @@ export const texts = defineTexts({
   delete: { en: "Delete", zh: "删除" },
   deleteTitle: { en: "Delete “{title}”?", zh: "删除「{title}」？" },
   deleteChapter: { en: "Delete this chapter", zh: "删除本章" },
-  deleteChapterText: { en: { one: "The chapter leaves the book with its {n} word.", other: "The chapter leaves the book with its {n} words." }, zh: "本章及其 {n} 字将从书中移出。" },
+  deleteChapterText: { en: "The chapter leaves the book with its {length}.", zh: "本章及其 {length}将从书中移出。" },
   deletePartText: { en: "The part leaves the book, with what stands in it.", zh: "这一部及其内容将从书中移出。" },
   moved: { en: "“{title}” was moved.", zh: "「{title}」已移动。" },
   untitled: { en: "Without a title", zh: "无标题" },
