@@ -42,6 +42,17 @@ def test_a_manuscript_that_is_dropped_becomes_a_book_and_says_what_came_in(
     assert "An Old Book" in [one.title for one in workspace.projects()]
 
 
+def test_a_picture_is_called_a_picture(open_page: OpenPage, story: ProjectHandle, tmp_path: Path) -> None:
+    file = tmp_path / "cover.jpg"
+    file.write_bytes(b"\xff\xd8\xff\xe0\0\x10JFIF\0" + bytes(range(256)) * 4)
+    page = open_page(f"#/{story.id}/files")
+    drop(page, file)
+    said = page.get_by_role("alert")
+    expect(said).to_contain_text("cover.jpg: it is a picture.")
+    expect(said).to_contain_text("Markdown, text, EPUB")
+    expect(page.get_by_role("button", name="Bring it in")).to_have_count(0)
+
+
 def test_a_newer_version_of_the_book_changes_what_differs_after_a_preview(
     open_page: OpenPage, story: ProjectHandle, tmp_path: Path
 ) -> None:

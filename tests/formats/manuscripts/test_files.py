@@ -108,6 +108,16 @@ def test_a_title_with_its_author_and_his_time_is_read(
         ("a.zip", make_zip({"a.png": b"x"}), "no manuscript"),
         ("a.odt", make_zip({"mimetype": b"x", "content.xml": b"<x/>"}), "OpenDocument"),
         ("a.epub", make_zip({"a.md": b"x" * 500})[:60], "whole ZIP"),
+        (
+            "a.jpg",
+            b"\xff\xd8\xff\xe0\0\x10JFIF\0" + bytes(range(256)),
+            "it is a picture. Nothing was imported. Fabula reads",
+        ),
+        ("a.txt", b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "only character cards (PNG)"),
+        ("a.md", b"RIFF\x10\0\0\nWEBPVP8 " + bytes(range(256)), "it is a picture"),
+        ("a.heic", b"\0\0\0\x18ftypheic" + bytes(range(256)), "it is a picture"),
+        ("a.mp3", b"ID3\x04" + bytes(range(256)), "it is a recording"),
+        ("a.mp4", b"\0\0\0\x18ftypisom" + bytes(range(256)), "it is a film"),
         ("a.md", b"\xfd\xfc\x81\x8d\xff" * 50, "Save it as UTF-8"),
         ("a.fabula", make_zip({"manifest.json": b"{}", "projects.jsonl": b"{}"}), "fabula load"),
     ],
@@ -119,6 +129,12 @@ def test_what_cannot_be_read_is_refused_with_advice(name: str, data: bytes, word
         read_manuscript(tmp_path / name)
     assert raised.value.code is Code.IMPORT_UNREADABLE
     assert word in raised.value.sentence
+
+
+@pytest.mark.parametrize("start", ["BMW", "RIFF raff", "ID3 is a tag", "GIF", "II", "MM"])
+def test_a_text_that_begins_like_a_picture_or_a_recording_is_read(start: str, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(f"{start}, he said, and left the room.", "utf-8")
+    assert start in read_manuscript(tmp_path / "a.txt").book.drafts[0].text
 
 
 def test_a_missing_file_and_a_project_of_ours_are_refused(tmp_path: Path) -> None:

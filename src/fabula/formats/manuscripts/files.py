@@ -45,10 +45,21 @@ WRITERS = {  # by file name ending
 }
 _SAVE_AS_DOCX = message("Open it in Word or LibreOffice and save it as DOCX.")
 _UNPACK = message("Unpack it, and import what is in it.")
+_READABLE = message("Fabula reads Markdown, text, EPUB, DOCX, RTF, Scrivener and NovelCrafter.")
+_PICTURE = rb"\xff\xd8\xff|\x89PNG|GIF8[79]a|BM.{4}\0{4}|II\*\0|MM\0\*|RIFF.{4}WEBP|.{4}ftyp(?:avif|heic|heix|mif1)"
+_SOUND = rb"ID3[\x02-\x04]|\xff[\xf2\xf3\xfb]|fLaC|OggS|RIFF.{4}WAVE|.{4}ftypM4[AB]"
+_FILM = rb".{4}ftyp|RIFF.{4}AVI |\x1aE\xdf\xa3"
 _UNSUPPORTED_FILES = (
     (rb"%PDF", message("it is a PDF, which has no paragraphs"), message("Export the manuscript as DOCX or EPUB.")),
     (rb"\xd0\xcf\x11\xe0", message("it is an old Word document (.doc)"), _SAVE_AS_DOCX),
     (rb"Rar!|7z\xbc\xaf|\x1f\x8b", message("it is an archive of another kind than ZIP"), _UNPACK),
+    (
+        rb"(?s)" + _PICTURE,
+        message("it is a picture"),
+        message("{formats} Of pictures, only character cards (PNG) can be imported.", formats=_READABLE),
+    ),
+    (rb"(?s)" + _SOUND, message("it is a recording"), _READABLE),
+    (rb"(?s)" + _FILM, message("it is a film"), _READABLE),
     (rb"SQLite format 3", message("it is a database"), SAVE_AGAIN),
     (rb"(?s).{60}BOOKMOBI", message("it is a Kindle book"), message("Convert it to EPUB, for example with Calibre.")),
     (rb"(?i)\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype )?html", message("it is a web page"), _SAVE_AS_DOCX),
@@ -126,8 +137,7 @@ def _read_collection(files: FileCollection, *, scenes: bool) -> ImportedManuscri
             refuse_unreadable(files.label, problem, remedy)
     if any(name.lower().endswith(SUFFIXES) for name in names):
         return read_text_folder(files, scenes=scenes)
-    remedy = message("Fabula reads Markdown, text, EPUB, DOCX, RTF, Scrivener and NovelCrafter.")
-    return refuse_unreadable(files.label, message("it has no manuscript in a known format"), remedy)
+    return refuse_unreadable(files.label, message("it has no manuscript in a known format"), _READABLE)
 
 
 def _find_language(book: ManuscriptDraft) -> str:
