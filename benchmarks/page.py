@@ -4,10 +4,11 @@ The last line is one JSON object. A keystroke counts from the key until what it 
 events, and the whole frame after them with its scripts, styles, layout, painting and hand-over to the compositor. Both
 are tasks in a trace of the browser, and every task of the page from the key to the end of the frame is counted,
 whatever it is for. The pause in between, while nothing is done because the next frame is not due yet, is not counted:
-it is the screen's, at most 17 ms, and the same for a page that does nothing. `keystroke_shown_p95_ms` counts it too,
-and `empty_shown_p95_ms` is the same for an empty field on an empty page. Scripts cannot tell the two apart: the
-browser holds their messages back after a key until the frame is done. A long task is one over 50 ms while lists of
-2,000 chapters and 10,000 entries and the timeline are scrolled. These are times on the clock, which grow where other
+it is the screen's, at most 17 ms, and the same for a page that does nothing. Where other programs hold the processor,
+the wait for it between two tasks is not counted either. `keystroke_shown_p95_ms` counts it too, and
+`empty_shown_p95_ms` is the same for an empty field on an empty page. Scripts cannot tell the two apart: the browser
+holds their messages back after a key until the frame is done. A long task is one over 50 ms while lists of 2,000
+chapters and 10,000 entries and the timeline are scrolled. These are times on the clock, which grow where other
 programs take the processor away, so both are also given as time of the processor: `keystroke_cpu_p95_ms` is everything
 that the page did from one key to the next. The script is what the browser loads until somebody can write; other views
 load theirs when they are opened.
