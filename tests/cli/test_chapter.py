@@ -149,3 +149,14 @@ def test_a_chapter_happens_before_another_one_and_again_where_it_is_read(room: R
     assert order() == [1, 2, 3, 4, 5, 6, 7]
     assert "itself" in room.run("chapter", "happens", "Coast", "3", "--after", "3", code=2)
     assert "not both" in room.run("chapter", "happens", "Coast", "3", "--after", "4", "--before", "2", code=2)
+
+
+def test_a_chapter_is_told_through_the_eyes_of_a_character_or_of_nobody(room: Room) -> None:
+    assert "through the eyes of Grace" in room.run("chapter", "viewpoint", "Coast", "2", "Grace")
+    assert room.read("chapter", "show", "Coast", "2")["pov"] == "grace"
+    assert "Mara Venn" in room.run("chapter", "viewpoint", "Coast", "2", "Mara Ven", code=0)
+    assert "Did you mean" in room.run("chapter", "viewpoint", "Coast", "2", "Mira", code=2)
+    assert "nobody" in room.run("chapter", "viewpoint", "Coast", "2")
+    assert room.read("chapter", "show", "Coast", "2")["pov"] is None
+    room.run("undo", "Coast")
+    assert room.read("chapter", "show", "Coast", "2")["pov"] == "mara"

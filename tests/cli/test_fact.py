@@ -34,6 +34,10 @@ def test_a_fact_is_listed_with_its_chapter_and_becomes_a_progression(desk: Desk)
 def test_a_dismissed_fact_can_be_restored(desk: Desk) -> None:
     desk.run("fact", "dismiss", "The Sea", "Maddox", "1")
     assert "nothing" in desk.run("fact", "list", "The Sea", "Maddox")
+    assert LASTING in " ".join(desk.run("fact", "list", "The Sea", "Maddox", "--dismissed").split())
+    desk.run("fact", "restore", "The Sea", "Maddox", "1")
+    assert "No fact" in desk.run("fact", "list", "The Sea", "Maddox", "--dismissed")
+    desk.run("fact", "dismiss", "The Sea", "Maddox", "1")
     desk.run("fact", "restore", "The Sea", "Maddox")
     (fact,) = json.loads(desk.run("fact", "list", "The Sea", "Maddox", "--json"))["facts"]
     assert (fact["text"], fact["number"], fact["isLasting"]) == (LASTING, 1, True)

@@ -86,8 +86,50 @@ def test_a_dropped_card_and_a_dropped_book_come_in_with_a_report(
     assert story.codex.find("Gull Rock").description == "A rock."
 
 
+LASTING = "Mara had never learned to swim since the winter in which her brother drowned."
+OTHER = "Mara always wore her father's silver watch on a blue ribbon."
+
+
+def test_what_the_book_says_of_an_entry_is_opened_used_dismissed_and_listed_again(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    story.chapters.write("ch-02", f"🕯 The wind rose.\n\n{LASTING}\n\n{OTHER}\n\nNobody came.")
+    page = open_page(f"#/{story.id}/codex/mara")
+    facts = page.get_by_role("region", name="What the book says")
+    item = facts.get_by_role("listitem")
+    expect(item.first).to_be_visible()
+    facts.get_by_role("button", name=re.compile("more sentence")).click()
+    told = item.filter(has_text=LASTING)
+    expect(told).to_contain_text("known to")
+    expect(told).to_contain_text("may enter prompts")
+    told.get_by_role("button", name="Add as a change").click()
+    expect(item.filter(has_text=LASTING)).to_have_count(0)
+    expect(page.get_by_role("region", name="What changes").get_by_text(LASTING)).to_be_visible()
+    assert story.codex.find("mara").progressions[-1].text == LASTING
+    page.get_by_role("button", name="Undo").last.click()
+    expect(told).to_be_visible()
+    told.get_by_role("button", name="Make it a secret").click()
+    page.get_by_label("Who knows of it").fill("Mara, Nobody Ever")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("Nobody Ever")
+    page.get_by_label("Who knows of it").fill("Mara")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(item.filter(has_text=LASTING)).to_have_count(0)
+    assert story.codex.find("mara").progressions[-1].known_to == frozenset({"mara"})
+    item.filter(has_text=OTHER).get_by_role("button", name="Dismiss").click()
+    expect(item.filter(has_text=OTHER)).to_have_count(0)
+    facts.get_by_text("Dismissed or used: 2").click()
+    facts.get_by_role("button", name=f"List again: {OTHER}").click()
+    expect(facts.get_by_text("Dismissed or used: 1")).to_be_visible()
+    assert OTHER in [one.text for one in story.facts.list_facts("mara")]
+    item.filter(has_text=OTHER).get_by_role("link").click()
+    expect(page.get_by_label("Title of the chapter")).to_have_value("The Weight")
+    page.wait_for_function("words => getSelection().toString().trim() === words", arg=OTHER)
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_nothing_serious_is_wrong_with_the_codex(open_page: OpenPage, story: ProjectHandle, theme: str) -> None:
     page = open_page(f"#/{story.id}/codex/mara", theme=theme)
     expect(page.locator("svg circle").first).to_be_visible()
+    expect(page.get_by_role("region", name="What the book says").get_by_role("listitem").first).to_be_visible()
     assert find_problems(page) == []

@@ -577,3 +577,32 @@ def test_the_buttons_of_a_long_answer_are_in_sight(open_page: OpenPage, story: P
     story.runs.propose(made.id, "It went on and on over the roofs of the town. " * 200)
     page = open_chapter(open_page, story, made.id)
     expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_in_viewport()
+
+
+def test_a_chapter_is_told_through_the_eyes_of_somebody(open_page: OpenPage, story: ProjectHandle) -> None:
+    secret = "Grace keeps a second ledger."
+    story.codex.add("Second ledger", kind="item", description=secret, known_to=["Grace"])
+    page = open_page(f"#/{story.id}/write/ch-02")
+    eyes = page.get_by_label("through the eyes of")
+    expect(eyes).to_have_value("will")
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+End")
+    page.keyboard.type(" The Second ledger lay there.")
+    eyes.select_option(label="Grace Odell")
+    expect(page.get_by_text("“The Weight” is told through the eyes of Grace Odell.")).to_be_visible()
+    record = story.chapters.read("ch-02")
+    assert record.record.pov == "grace"
+    assert record.text.endswith(" The Second ledger lay there.")
+    page.get_by_role("button", name=re.compile("Open the inspector")).click()
+    inspector = page.get_by_role("region", name="Inspector")
+    inspector.get_by_label("Find among what is in and out").fill("second ledger")
+    expect(inspector.locator("article").filter(has_text="Second ledger").first).not_to_have_class(re.compile("out"))
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Undo").last.click()
+    expect(eyes).to_have_value("will")
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("point of view")
+    expect(page.get_by_role("option", name="Through whose eyes")).to_be_visible()
+    page.get_by_role("option", name="Through whose eyes").click()
+    expect(eyes).to_be_focused()

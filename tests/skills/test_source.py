@@ -125,6 +125,15 @@ def test_every_writing_skill_gets_the_next_beat(name: str) -> None:
     assert "She lights it again" in ask(beats, skill_id=name, selection=(0, 8)).prompt
 
 
+def test_a_template_names_the_character_whose_scene_it_is() -> None:
+    own = Skills({"sing": Skill(id="sing", templates={"en": "Sing as {{ pov }}.", "zh": "唱"})})
+    mara = Entry(id="m-1", type="character", name="Mara Venn")
+    told = story(chapter(1, "The lamp went out.", pov="m-1"), entries=[mara], language="en")
+    view = View(told.view.project, told.view.timeline, {**told.view.snapshots, Skills: own})
+    prompt = Engine([SkillSource()]).assemble(told.request(skill_id="sing"), view).prompt
+    assert prompt.endswith("Sing as Mara Venn.")
+
+
 def test_a_template_gets_the_selected_text_in_either_direction_and_with_any_line_ends() -> None:
     own = Skills({"sing": Skill(id="sing", templates={"en": "Sing: {{ selection }}.", "zh": "唱"})})
     view = View(FULL.view.project, FULL.view.timeline, {**FULL.view.snapshots, Skills: own})

@@ -6,8 +6,10 @@ import pytest
 
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import documents
+from fabula.settings import edits as setting_edits
 from fabula.workspace.facts import FactVerbs
 from fabula.workspace.project import ProjectHandle
+from fabula.workspace.schemas.facts import describe_facts
 
 LASTING = "Mara had never learned to swim since the winter in which her brother drowned."
 OTHER = "Mara always wore her father's silver watch on a blue ribbon."
@@ -72,6 +74,71 @@ def test_a_dismissed_fact_stays_away_until_it_is_restored(facts: FactVerbs) -> N
     assert LASTING not in list_texts(facts)
     assert facts.restore("Mara") == 1
     assert LASTING in list_texts(facts)
+
+
+def test_dismissed_and_used_facts_are_listed_apart_and_restored_one_by_one(facts: FactVerbs) -> None:
+    facts.dismiss("Mara", LASTING[:30])
+    facts.use("Mara", OTHER[:30], "progression")
+    assert [one.text for one in facts.list_facts("Mara", dismissed=True)] == [LASTING, OTHER]
+    assert facts.restore("Mara", "2") == 1
+    assert [one.text for one in facts.list_facts("Mara", dismissed=True)] == [LASTING]
+    assert OTHER in list_texts(facts)
+    with pytest.raises(FabulaError) as refused:
+        facts.restore("Mara", OTHER[:30])
+    assert refused.value.code is Code.STORE_NOT_FOUND
+
+
+def test_a_dismissed_fact_can_be_restored_however_many_facts_there_are(coast: ProjectHandle) -> None:
+    owned = ["watch", "knife", "lamp", "ring", "cup", "rope", "boat", "coat", "book", "key"]
+    owners = ["mother", "uncle", "aunt"]
+    tellings = [f"Mara always wore her {who}'s silver {one} on a ribbon." for who in owners for one in owned]
+    coast.chapters.write("ch-02", "\n\n".join(tellings))
+    for _ in tellings:
+        facts = [one for one in coast.facts.list_facts("Mara") if one.text in tellings]
+        if facts:
+            coast.facts.dismiss("Mara", facts[0].id)
+    away = [one.text for one in coast.facts.list_facts("Mara", dismissed=True)]
+    assert away == tellings
+    assert coast.facts.restore("Mara") == len(tellings)
+
+
+def test_a_change_of_facts_can_be_undone(coast: ProjectHandle, facts: FactVerbs) -> None:
+    before = coast.codex.find("Mara")
+    facts.use("Mara", LASTING[:30], "description")
+    coast.changes.undo()
+    assert coast.codex.find("Mara") == before
+    assert LASTING in list_texts(facts)
+    facts.dismiss("Mara", LASTING[:30])
+    coast.changes.undo()
+    assert LASTING in list_texts(facts)
+
+
+def test_a_fact_says_where_its_sentence_stands(coast: ProjectHandle, facts: FactVerbs) -> None:
+    text = coast.chapters.read("ch-02").text
+    shown = describe_facts(facts.list_facts("Mara"), coast.view).facts
+    own = [one for one in shown if one.since.document == "ch-02"]
+    assert {LASTING, OTHER} <= {one.text for one in own}
+    assert all(text[one.start : one.end].strip() == one.text for one in own)
+
+
+def test_a_fact_says_whether_it_may_enter_prompts(coast: ProjectHandle, facts: FactVerbs) -> None:
+    def find_use() -> str:
+        found = [one for one in facts.list_facts("Mara") if one.text == LASTING]
+        return describe_facts(found, coast.view).facts[0].prompts
+
+    assert find_use() == "may"
+    coast.codex.add_progression("Mara", LASTING, since="ch-02")
+    assert find_use() == "said"
+    coast.changes.undo()
+    assert find_use() == "may"
+    shown = describe_facts(facts.list_facts("Mara"), coast.view).facts
+    assert {one.prompts for one in shown if not one.is_lasting} == {"passing"}
+    assert coast.store is not None
+    with coast.store.write(project=coast.id) as tx:
+        setting_edits.set_value(tx, "codex.factsPerEntry", 0)
+    assert find_use() == "off"
+    dismissed = facts.dismiss("Mara", LASTING[:30])
+    assert describe_facts([dismissed], coast.view).facts[0].prompts == "dismissed"
 
 
 def test_a_fact_is_gone_when_its_sentence_is(coast: ProjectHandle, facts: FactVerbs) -> None:

@@ -10,7 +10,7 @@ import { language } from "../src/lib/i18n/index.svelte";
 import { story } from "../src/lib/story.svelte";
 import { nameLength } from "../src/views/desk/lengths";
 import { findChange, findClash, keepBoth, merge } from "../src/views/desk/merge";
-import { shortenTitle } from "../src/views/desk/titles";
+import { shortenTitle } from "../src/lib/titles";
 import { splitSentences } from "../src/views/desk/sentences";
 
 test("the change between two texts makes the one of the other, also inside of emoji", () => {

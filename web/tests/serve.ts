@@ -16,10 +16,11 @@ Element.prototype.scrollIntoView = () => undefined;
 export function serve(answers: Record<string, unknown>): string[] {
   const asked: string[] = [];
   const answer = (input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> => {
-    const name = `${init.method ?? "GET"} ${String(input).replace(/^\/api/, "").split("?")[0]}`;
+    const [address = "", query = ""] = String(input).replace(/^\/api/, "").split("?");
+    const name = `${init.method ?? "GET"} ${address}`;
     asked.push(name);
     const found = name in answers ? answers[name] : { items: [], next: null };
-    const given = typeof found === "function" ? (found as (body: unknown) => unknown)(typeof init.body === "string" ? JSON.parse(init.body) : init.body) : found;
+    const given = typeof found === "function" ? (found as (body: unknown, query: URLSearchParams) => unknown)(typeof init.body === "string" ? JSON.parse(init.body) : init.body, new URLSearchParams(query)) : found;
     return Promise.resolve(given instanceof Response ? given : new Response(JSON.stringify(given), { headers: { "Content-Type": "application/json" } }));
   };
   vi.stubGlobal("fetch", vi.fn(answer));

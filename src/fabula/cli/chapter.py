@@ -210,6 +210,30 @@ def happens(
 
 
 @commands.command()
+def viewpoint(
+    project: PROJECT,
+    chapter: CHAPTER,
+    character: Annotated[
+        str | None, Argument(help="A character of the codex, by any name; nobody if left out.")
+    ] = None,
+    store: STORE = None,
+) -> None:
+    """Say through whose eyes a chapter is told; without a character, through nobody's.
+
+    Prompts for the chapter hold what that character knows, and other characters do not know what it tells.
+
+    Example: fabula chapter viewpoint "The Lantern Coast" 5 "Mara Venn"
+    """
+    with open_project(project, store) as opened:
+        changed = opened.chapters.set_viewpoint(chapter, character)
+        name = opened.codex.find(changed.pov).name if changed.pov else ""
+    if name:
+        say("{title} is told through the eyes of {name}.", title=changed.name, name=name)
+    else:
+        say("{title} is told through nobody's eyes in particular.", title=changed.name)
+
+
+@commands.command()
 def merge(
     project: PROJECT,
     chapter: CHAPTER,

@@ -15,11 +15,21 @@ from fabula.core.messages import message, plural
 ENTRY = Annotated[str, Argument(help="An entry, by its name, number or id.")]
 FACT = Annotated[str, Argument(help="A fact, by its number in the list, its id or its first words.")]
 
+AWAY = Annotated[
+    str | None, Argument(help="A fact, by its number among the dismissed ones or its first words; all if left out.")
+]
+
 commands = CommandGroup("fact", help="What the book itself says of an entry.")
 
 
 @commands.command("list")
-def list_facts(project: ANY_PROJECT, entry: ENTRY, store: STORE = None, as_json: JSON = False) -> None:
+def list_facts(
+    project: ANY_PROJECT,
+    entry: ENTRY,
+    dismissed: Annotated[bool, Option("--dismissed", help="Those that were dismissed or used.")] = False,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
     """List what the book says of an entry, the most telling sentences first.
 
     Example: fabula fact list sample:lantern_coast "Mara Venn"
@@ -27,10 +37,13 @@ def list_facts(project: ANY_PROJECT, entry: ENTRY, store: STORE = None, as_json:
     from fabula.workspace.schemas.facts import describe_facts
 
     with open_project(project, store) as opened:
-        shown = describe_facts(opened.facts.list_facts(entry), opened.view)
+        shown = describe_facts(opened.facts.list_facts(entry, dismissed=dismissed), opened.view)
         name = opened.codex.find(entry).name
     if as_json:
         print_json(shown)
+        return
+    if not shown.facts and dismissed:
+        say("No fact of {name} was dismissed or used.", name=name)
         return
     if not shown.facts:
         say("The book says nothing of {name} that would be worth a line.", name=name)
@@ -40,7 +53,10 @@ def list_facts(project: ANY_PROJECT, entry: ENTRY, store: STORE = None, as_json:
         if fact.origin == "model":
             where = render(message("{chapter}, found by the model", chapter=fact.chapter))
         print_line(f"{fact.number:>3}  {fact.text}  ({where})")
-    say("Take one into the codex with: fabula fact use PROJECT ENTRY NUMBER --as progression")
+    if dismissed:
+        say("List one again with: fabula fact restore PROJECT ENTRY NUMBER")
+    else:
+        say("Take one into the codex with: fabula fact use PROJECT ENTRY NUMBER --as progression")
 
 
 @commands.command()
@@ -88,11 +104,11 @@ def dismiss(project: PROJECT, entry: ENTRY, fact: FACT, store: STORE = None, as_
 
 
 @commands.command()
-def restore(project: PROJECT, entry: ENTRY, store: STORE = None) -> None:
-    """List the dismissed and used facts of an entry again.
+def restore(project: PROJECT, entry: ENTRY, fact: AWAY = None, store: STORE = None) -> None:
+    """List a dismissed or used fact of an entry again, or all of them.
 
     Example: fabula fact restore "The Lantern Coast" "Mara Venn"
     """
     with open_project(project, store) as opened:
-        count = opened.facts.restore(entry)
+        count = opened.facts.restore(entry, fact)
     say(plural(count, "One fact is listed again.", "{count} facts are listed again."))

@@ -68,6 +68,7 @@ DESCRIPTIONS: Mapping[str, Sentence] = {
     "replaces": message("The words of the chapter that the text replaces; they stand there once."),
     "reason": message("Why, in a sentence for the writer."),
     "fact": message("A fact, by its number in the list of facts, its id or its first words."),
+    "dismissed": message("List the facts that were dismissed or used instead."),
     "use": message("What becomes of the fact: description, progression, knowledge or constraint."),
 }
 

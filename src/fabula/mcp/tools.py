@@ -361,9 +361,9 @@ class StoryTools:
         ),
         reads_only=True,
     )
-    def list_facts(self, entry: str) -> FactList:
+    def list_facts(self, entry: str, *, dismissed: bool = False) -> FactList:
         """List what the book says of an entry."""
-        return describe_facts(self._project.facts.list_facts(entry), self._project.view)
+        return describe_facts(self._project.facts.list_facts(entry, dismissed=dismissed), self._project.view)
 
     @_tool(
         message("Use a fact"),

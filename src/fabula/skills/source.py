@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
+from fabula.codex import Codex
 from fabula.context.gate import knows_document
 from fabula.context.recipes import CHARACTER_CHAT, CHAT
 from fabula.context.request import Request, SourceRequest
@@ -100,11 +101,18 @@ def _template_values(source_request: SourceRequest, view: View) -> dict[str, Any
         "beats": beats,
         "title": document.title if document is not None else "",
         "chapter": (document and view.timeline.chapter_number(document.id)) or "",
-        "pov": (document.pov or "") if document is not None else "",
+        "pov": _name_viewpoint(document, view),
         "project": view.project.title,
         "language": source_request.language,
         "reader_language": request.reader_language or source_request.language,
     }
+
+
+def _name_viewpoint(document: Document | None, view: View) -> str:
+    """The name of the character through whose eyes a document is told, or nothing."""
+    ident, codex = document.pov if document is not None else None, view.snapshot(Codex)
+    entry = codex.by_id.get(ident) if codex is not None and ident is not None else None
+    return entry.name if entry is not None else ident or ""
 
 
 @lru_cache(maxsize=256)

@@ -1,4 +1,7 @@
-"""What a person can do with chapters: list, read, add, write, replace words, move, merge, split, rename, delete."""
+"""What a person can do with chapters: list, read, add, write, replace words, move, merge, split, rename, delete.
+
+A chapter can also be told to happen elsewhere than where it is read, and through whose eyes it is told.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from fabula.manuscript.snapshot import sort_in_reading_order
 from fabula.manuscript.tables import documents as rows
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.word_count import count_words
-from fabula.workspace.names import find_document, number_chapters
+from fabula.workspace.names import find_character, find_document, number_chapters
 from fabula.workspace.story_places import read_place
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
 
@@ -175,12 +178,25 @@ class ChapterVerbs(ProjectVerbs):
             other = None if beside is None else find_chapter(tx, beside)
             for one in (found, other):
                 if one is not None and one.id not in timeline:
-                    raise FabulaError(
-                        Code.REQUEST_INVALID,
-                        message("{title} is no part of the story. Nothing was changed.", title=one.name),
-                    )
+                    raise _refuse_outside(one)
             happens = None if other is None else _find_time(timeline, found.id, other.id, is_before=before is not None)
             documents.update(tx, found.id, {"happens": happens})
+            return load_records(tx)[found.id]
+
+    def set_viewpoint(self, chapter: str, character: str | None = None) -> ChapterRecord:
+        """Say through whose eyes a chapter is told, by any name of the character; without one, through nobody's.
+
+        Prompts for the chapter then hold what that character knows, and only the character and the reader know what the
+        chapter tells, unless something else was said of it.
+        """
+        view = self._view
+        with self._write(_label(chapter)) as tx:
+            found = find_chapter(tx, chapter)
+            tx.undo_label = message("{title}: point of view changed", title=found.name)
+            if found.id not in view.timeline:
+                raise _refuse_outside(found)
+            who = None if character is None else find_character(view, character).id
+            documents.update(tx, found.id, {"pov": who})
             return load_records(tx)[found.id]
 
     def merge(self, chapter: str, other: str) -> ChapterRecord:
@@ -253,6 +269,12 @@ def _load(reading: ReadTransaction, document_id: str) -> ChapterText:
 
 def _label(name: str) -> Sentence:
     return label_change(message("chapter"), name)
+
+
+def _refuse_outside(record: ChapterRecord) -> FabulaError:
+    return FabulaError(
+        Code.REQUEST_INVALID, message("{title} is no part of the story. Nothing was changed.", title=record.name)
+    )
 
 
 def _check_kind(kind: str) -> None:

@@ -42,6 +42,16 @@ class FactUse(StrEnum):
     CONSTRAINT = "constraint"
 
 
+class FactPromptUse(StrEnum):
+    """Whether a fact may enter prompts; where not, why."""
+
+    MAY = "may"
+    PASSING = "passing"  # nothing shows that it lasts, and others of the entry tell more
+    SAID = "said"  # its entry says the same
+    OFF = "off"  # the settings let no facts enter prompts
+    DISMISSED = "dismissed"
+
+
 class FactSettings(Struct, frozen=True):
     """The ids of the facts that stay away, and how many facts of one entry a prompt holds."""
 
@@ -60,6 +70,20 @@ class UsedFact(Struct, frozen=True):
 def load_fact_settings(reading: ReadTransaction, per_entry: int) -> FactSettings:
     """Load which facts stay away."""
     return FactSettings(frozenset(_read_dismissed(reading)), per_entry)
+
+
+def find_prompt_use(view: View, fact: Fact) -> FactPromptUse:
+    """Say whether a fact may enter prompts."""
+    facts, codex = view.snapshot(Facts), view.snapshot(Codex)
+    entry = codex.by_id.get(fact.entry_id) if codex is not None else None
+    if facts is None or entry is None or fact.id in facts.dismissed:
+        return FactPromptUse.DISMISSED
+    if not facts.per_entry:
+        return FactPromptUse.OFF
+    if not fact.is_lasting:
+        return FactPromptUse.PASSING
+    is_told = any(one.id == fact.id for one in facts.list_for_prompts(entry))
+    return FactPromptUse.MAY if is_told else FactPromptUse.SAID
 
 
 def make_facts(view: View, old_view: View | None = None) -> Facts | None:
@@ -87,14 +111,16 @@ def _list_texts(view: View) -> Iterator[FactText]:
 class FactVerbs(ProjectVerbs):
     """What the manuscript of an open project says of its entries."""
 
-    def list_facts(self, entry: str) -> list[Fact]:
-        """List what the book says of an entry, the most telling sentences first."""
+    def list_facts(self, entry: str, *, dismissed: bool = False) -> list[Fact]:
+        """List what the book says of an entry, the most telling sentences first; or what was dismissed or used."""
         facts, found = self._view.snapshot(Facts), self._find_entry(entry)
-        return [] if facts is None else list(facts.list_facts(found.id))
+        if facts is None:
+            return []
+        return list(facts.list_dismissed(found.id) if dismissed else facts.list_facts(found.id))
 
     def find(self, entry: str, fact: str) -> Fact:
         """Return the fact of an entry with that number or id, or that begins so."""
-        return find_by_name(self.list_facts(entry), fact, what=message("fact"), names_of=lambda one: (one.text,))
+        return _find_fact(self.list_facts(entry), fact)
 
     def use(self, entry: str, fact: str, use: str, *, known_to: Sequence[str] = ()) -> UsedFact:
         """Make a description, a progression, knowledge or a constraint of a fact; it is not listed again.
@@ -133,23 +159,25 @@ class FactVerbs(ProjectVerbs):
             _dismiss(tx, found.id)
         return found
 
-    def restore(self, entry: str) -> int:
-        """List the dismissed and used facts of an entry again; return how many there are."""
-        owner, view = self._find_entry(entry), self._view
-        codex = view.snapshot(Codex)
-        if codex is None:
-            return 0
-        everything = Facts(_list_texts(view), codex, view.snapshot(Facts)).list_facts(owner.id)
-        with self._write(message("facts restored: {name}", name=owner.name)) as tx:
-            before = _read_dismissed(tx)
-            own = {one.id for one in everything}.intersection(before)
-            if own:
-                setting_edits.set_value(tx, DISMISSED, [one for one in before if one not in own])
+    def restore(self, entry: str, fact: str | None = None) -> int:
+        """List a dismissed or used fact of an entry again, or all of them; return how many there are.
+
+        The fact is named by its number in the list of dismissed ones, its id or its first words.
+        """
+        owner, away = self._find_entry(entry), self.list_facts(entry, dismissed=True)
+        own = {one.id for one in away} if fact is None else {_find_fact(away, fact).id}
+        if own:
+            with self._write(message("facts restored: {name}", name=owner.name)) as tx:
+                setting_edits.set_value(tx, DISMISSED, [one for one in _read_dismissed(tx) if one not in own])
         return len(own)
 
     def _find_entry(self, entry: str) -> Entry:
         codex = self._view.snapshot(Codex)
         return find_entry(codex.entries if codex is not None else (), entry)
+
+
+def _find_fact(facts: Sequence[Fact], name: str) -> Fact:
+    return find_by_name(facts, name, what=message("fact"), names_of=lambda one: (one.text,))
 
 
 def _dismiss(tx: WriteTransaction, fact_id: str) -> None:

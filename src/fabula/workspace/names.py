@@ -114,6 +114,19 @@ def find_entry(entries: Sequence[Entry], name: str) -> Entry:
     )
 
 
+def find_character(view: View, name: str) -> Entry:
+    """Return the character of the codex that a spelling means; other entries are none."""
+    codex = view.snapshot(Codex)
+    entries = codex.entries if codex is not None else ()
+    return find_by_name(
+        [entry for entry in entries if entry.type == "character"],
+        name.removeprefix(ENTRY_SOURCE),
+        what=message("character"),
+        names_of=lambda entry: entry.names,
+        number_of=lambda entry: None,
+    )
+
+
 def number_chapters(documents: Iterable[Any]) -> dict[str, int]:
     """Return the numbers that a reader gives to chapters, of documents or their rows in reading order."""
     return {ident: divisions[-1][1] for ident, divisions in _divide(documents).items()}

@@ -68,5 +68,10 @@ export const texts = defineTexts({
   conflict: { en: "Changed elsewhere", zh: "别处已改动" },
   inAndOut: { en: "{in} in · {out} out", zh: "{in} 项在内 · {out} 项未用" },
   prefixNew: { en: "new beginning", zh: "开头已变" },
+  viewpoint: { en: "Through whose eyes", zh: "视角人物" },
+  viewpointHint: { en: "Prompts for this chapter hold what this character knows, and other characters do not know what it tells.", zh: "本章的提示词只含这个人物知道的内容；其他人物不知道本章所写的事。" },
+  viewpointNobody: { en: "nobody in particular", zh: "无固定视角" },
+  viewpointSet: { en: "“{title}” is told through the eyes of {name}.", zh: "「{title}」以{name}的视角叙述。" },
+  viewpointTaken: { en: "“{title}” is told through nobody’s eyes in particular.", zh: "「{title}」没有固定视角。" },
   failed: { en: "Something went wrong on this page: {what}", zh: "页面出错：{what}" },
 });

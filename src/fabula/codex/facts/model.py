@@ -69,7 +69,9 @@ class Fact(Struct, frozen=True, kw_only=True):
     entry_id: str
     text: str
     digest: str  # of the sentence
-    since: Position  # where the sentence ends
+    start: int = 0  # where the sentence begins and ends in its document
+    end: int = 0
+    since: Position  # from where on it may be told: the end of the sentence, or of its document
     until: Position | None = None  # where a later sentence says something else
     known_to: frozenset[str] | None = None
     score: float = 0.0  # how much it tells
@@ -137,6 +139,11 @@ class Facts:
             is_often_named = sum(document.mentions.get(entry_id, 0) for document in documents) >= OFTEN
             chosen = self._chosen[entry_id] = self._reader.choose(entry_id, every, self.dismissed, is_often_named)
         return chosen
+
+    def list_dismissed(self, entry_id: str) -> tuple[Fact, ...]:
+        """The facts of one entry that stay away, in the order of the text."""
+        every = (fact for document in self.read() for fact in document.facts.get(entry_id, ()))
+        return tuple({fact.id: fact for fact in every if fact.id in self.dismissed}.values())
 
     def list_for_prompts(self, entry: Entry) -> tuple[Fact, ...]:
         """The facts of an entry that may enter prompts: those that last, and that the entry itself does not say."""
@@ -290,6 +297,8 @@ def _make_fact(sentence: FactSentence, paragraph: str, text: FactText, offset: i
         entry_id=sentence.entry_id,
         text=sentence.quote(paragraph),
         digest=digest,
+        start=offset + sentence.start,
+        end=offset + sentence.end,
         since=Position(text.id, offset + sentence.end),
         known_to=text.known_to,
         score=sentence.score,
@@ -306,6 +315,8 @@ def _make_quoted_fact(quotation: FoundQuotation, text: FactText) -> Fact:
         entry_id=quotation.entry_id,
         text=quoted,
         digest=digest,
+        start=quotation.start,
+        end=quotation.end,
         since=Position(text.id, quotation.known_from),
         known_to=text.known_to,
         score=QUOTATION_WORTH + measure_sentence(quoted),

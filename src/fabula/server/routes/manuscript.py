@@ -48,6 +48,7 @@ ROUTES = (
             ),
             Route("PUT", "/{chapter}/title", "rename", Right.EDIT, CHAPTER, {"title": "The Evening Duty"}),
             Route("PUT", "/{chapter}/story-time", "set_story_time", Right.EDIT, CHAPTER, {"after": "3"}),
+            Route("PUT", "/{chapter}/viewpoint", "set_viewpoint", Right.EDIT, CHAPTER, {"character": "Mara"}),
             Route("PUT", "/{chapter}/place", "move", Right.EDIT, CHAPTER, {"after": "3"}),
             Route("POST", "/{chapter}/merge", "merge", Right.EDIT, CHAPTER, {"other": "2"}),
             Route(

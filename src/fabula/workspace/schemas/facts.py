@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fabula.codex.facts import Fact
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
-from fabula.workspace.facts import UsedFact
+from fabula.workspace.facts import UsedFact, find_prompt_use
 from fabula.workspace.schemas.codex import StoryPlace
 from fabula.workspace.schemas.schema import Schema, describe
 
@@ -16,17 +16,20 @@ class FactInfo(Schema):
     """A sentence of the book about an entry: where it stands, until when it holds, and who could know it."""
 
     id: str
-    number: int  # in the list of the entry's facts; 0 for one that was used or dismissed
+    number: int  # in the list of the entry's facts, or of those that were used or dismissed; else 0
     entry_id: str
     text: str
     digest: str
     chapter: str
+    start: int  # where the sentence begins and ends in its chapter
+    end: int
     since: StoryPlace
     until: StoryPlace | None
     known_to: tuple[str, ...] | None
     score: float
     is_lasting: bool
     origin: str  # who found it: program or model
+    prompts: str  # whether it may enter prompts (may), or why it stays out: passing, said, off or dismissed
 
 
 class FactList(Schema):
@@ -45,9 +48,9 @@ class UsedFactInfo(Schema):
 
 def describe_fact(fact: Fact, view: View, number: int = 0) -> FactInfo:
     """Describe a fact with the title of its chapter."""
-    manuscript = view.snapshot(Manuscript) or Manuscript()
-    titles = {document.id: document.name for document in manuscript.documents}
-    return describe(FactInfo, fact, number=number, chapter=titles.get(fact.since.document, ""))
+    document = (view.snapshot(Manuscript) or Manuscript()).by_id.get(fact.since.document)
+    chapter = document.name if document is not None else ""
+    return describe(FactInfo, fact, number=number, chapter=chapter, prompts=find_prompt_use(view, fact).value)
 
 
 def describe_facts(facts: Sequence[Fact], view: View) -> FactList:

@@ -1,5 +1,5 @@
-/** Titles of new chapters. */
-import { story } from "../../lib/story.svelte";
+/** Titles of chapters: new ones, and without their number where that is shown. */
+import { story } from "./story.svelte";
 
 /** Return a title that no chapter has yet: as it is, else with a number behind it. */
 export function uniqueTitle(title: string): string {
