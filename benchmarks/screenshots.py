@@ -91,6 +91,7 @@ SHOTS = {  # by view; a view that is not here is shown as it opens
     "inspector": ViewShot("write/6", show_inspector),
     "codex": ViewShot("codex/{entry}"),
     "talk": ViewShot("talk/{talk}"),
+    "search": ViewShot("search?words={words}"),
     "lorebooks": ViewShot("lorebooks/{lore}/0", show_lore),
     "memory": ViewShot("memory/proposed"),
     "history": ViewShot("history?with={people}"),
@@ -129,7 +130,8 @@ def prepare(workspace: Workspace, sample: str) -> tuple[ProjectHandle, dict[str,
             tx.update_rows(jobs, done, jobs.c.key == f"synopsis:ch-0{number}")
         failed = {"state": "failed", "why": "LLM_TIMEOUT", "note": note, "tries": 3}
         tx.update_rows(jobs, failed, jobs.c.key == "synopsis:ch-05")
-    return story, {"lore": lore, "entry": person.id, "talk": talk, "people": f"{player},{person.name},{other.name}"}
+    names = {"lore": lore, "entry": person.id, "talk": talk, "people": f"{player},{person.name},{other.name}"}
+    return story, {**names, "words": "谁关了灯塔的灯" if is_chinese else "who put out the lamp"}
 
 
 def take(browser: Browser, url: str, token: str, stories: dict[str, tuple[str, dict[str, str]]]) -> None:

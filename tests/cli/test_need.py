@@ -44,6 +44,7 @@ def test_questions_are_listed_with_chapter_and_eyes_and_forgotten(desk: Desk) ->
     needs = json.loads(desk.run("need", "list", "The Sea", "--json"))["needs"]
     assert [one["question"] for one in needs] == ["Who came?", "What did the keeper say?"]
     assert (needs[1]["perspective"], needs[1]["character"]) == ("character", "Maddox")
+    assert (needs[0]["since"]["offset"], needs[0]["until"]["offset"]) == (3, len(f"The wind rose.\n\n{SAID}"))
     assert "2 questions are forgotten." in desk.run("need", "forget", "The Sea")
     assert "nothing yet" in desk.run("need", "list", "The Sea")
 

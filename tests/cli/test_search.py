@@ -87,7 +87,8 @@ def test_what_makes_no_sense_is_refused(desk: Desk, words: list[str], code: Code
 
 
 def test_words_are_marked_where_they_stand() -> None:
-    assert mark_words("The Lamp, the lamps.", "lamp")[0] == (4, 8)
+    assert mark_words("The Lamp, the lamps.", "the lamp") == [(4, 8), (14, 19)]
+    assert mark_words("她看见灯塔，灯亮了", "灯") == [(3, 4), (6, 7)]
     assert mark_words("她看见灯塔亮了", "灯塔") == [(3, 5)]
     assert mark_words("她看见灯塔亮了", "灯塔亮") == [(3, 6)]
     assert mark_words("nothing here", "lamp") == []

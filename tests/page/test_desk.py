@@ -8,10 +8,13 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, Route, expect
 
+from fabula.core.story import Position
+from fabula.search.need_edits import store_place
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 from tests.page.conftest import OpenPage
 from tests.page.running import PageServer
+from tests.page.test_axe import find_problems
 
 SAVED = re.compile("^Saved$")
 
@@ -606,3 +609,41 @@ def test_a_chapter_is_told_through_the_eyes_of_somebody(open_page: OpenPage, sto
     expect(page.get_by_role("option", name="Through whose eyes")).to_be_visible()
     page.get_by_role("option", name="Through whose eyes").click()
     expect(eyes).to_be_focused()
+
+
+def test_what_the_model_asked_for_stands_at_its_place_and_is_forgotten(
+    open_page: OpenPage, story: ProjectHandle, workspace: Workspace
+) -> None:
+    with workspace.store.write(project=story.id) as tx:
+        store_place(tx, Position("ch-02", 0), "character:will", ("Who wound the clock?", "What did the log say?"))
+        store_place(tx, Position("ch-05", 0), "reader", ("Who lit the fires?",))
+    page = open_page(f"#/{story.id}/write/ch-02")
+    asked = page.get_by_role("complementary", name="Assistant").get_by_role("region", name="Asked for by the model")
+    page.locator(".cm-line").first.click()
+    expect(asked.get_by_role("listitem")).to_have_count(2)
+    expect(asked).to_contain_text("for Will Tarn")
+    asked.get_by_role("button", name="Forget “Who wound the clock?”").click()
+    expect(asked.get_by_role("listitem")).to_have_count(1)
+    page.get_by_role("button", name=re.compile("Open the inspector")).click()
+    inspector = page.get_by_role("region", name="Inspector")
+    inspector.get_by_role("tab", name="Asked for").click()
+    expect(inspector.get_by_text("What did the log say?")).to_be_visible()
+    expect(inspector.get_by_text("Who lit the fires?")).to_be_visible()
+    assert find_problems(page) == []
+    inspector.get_by_role("button", name="Forget all questions").click()
+    page.get_by_role("dialog").get_by_role("button", name="Forget all questions").click()
+    expect(inspector.get_by_text("Who lit the fires?")).to_have_count(0)
+    assert story.needs.list_needs() == []
+    inspector.get_by_role("link", name="Look at the setting").click()
+    expect(page.get_by_label("Whether the model that works in the background is asked which earlier")).to_be_visible()
+
+
+def test_a_question_that_a_job_asked_appears_by_itself(
+    open_page: OpenPage, story: ProjectHandle, workspace: Workspace
+) -> None:
+    page = open_page(f"#/{story.id}/write/ch-02")
+    page.locator(".cm-line").first.click()
+    expect(page.locator("aside.right article").first).to_be_visible()
+    with workspace.store.write(project=story.id) as tx:
+        store_place(tx, Position("ch-02", 0), "character:will", ("Who wound the clock?",))
+    expect(page.get_by_text("Who wound the clock?")).to_be_visible()

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from fabula.search.embeddings.choice import EmbeddingChoice
+from fabula.search.embeddings.semantic_search import SemanticSearch
 from fabula.workspace.project import ProjectHandle
+from fabula.workspace.schemas.search import describe_search
+from fabula.workspace.search import search_project
+from tests.search.embedders import Letters
 
 
 def test_a_rebuilt_index_and_words_alone_find_the_same_passages(coast: ProjectHandle) -> None:
@@ -30,3 +35,29 @@ def test_a_chapter_is_found_by_the_words_of_its_title_alone(coast: ProjectHandle
         assert len({one.passage.source for one in found}) == len(found) <= 3
     titles = [one for one in project.search("武侯弹琴退仲达", until="ch-02", limit=3) if "孔明" in one.passage.text]
     assert not titles  # it lies beyond that chapter
+
+
+def test_a_passage_says_why_it_was_found(coast: ProjectHandle) -> None:
+    coast.chapters.add("The Zephyrine Door", "Nobody went there.")
+    coast.chapters.add("Elsewhere", "Miss Venn lit three lamps by the quay.")
+
+    def explain(words: str) -> dict[str, tuple[str, ...]]:
+        report = describe_search(coast.view, words, coast.search(words), [])
+        assert not report.by_meaning
+        return {one.text: one.reasons for one in report.passages}
+
+    assert explain("zephyrine door")["Nobody went there."] == ("the title of its chapter has these words",)
+    assert explain("the lamp of Mara at the quay")["Miss Venn lit three lamps by the quay."] == (
+        "it has lamps, quay",
+        "it names Miss Venn",
+    )
+
+
+def test_a_passage_that_is_near_in_meaning_says_so(coast: ProjectHandle) -> None:
+    coast.chapters.add("Elsewhere", "Zzyzx zzyzx.")
+    embedding = EmbeddingChoice(SemanticSearch(Letters()))
+    found = search_project(coast.view, "zyzzx", embedding, make_vectors=True)
+    report = describe_search(coast.view, "zyzzx", found, [])
+    assert report.by_meaning
+    assert (report.passages[0].text, report.passages[0].reasons) == ("Zzyzx zzyzx.", ("it is near in meaning",))
+    embedding.close()

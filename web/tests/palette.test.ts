@@ -21,7 +21,7 @@ test("commands are found by other words too, behind those of that name", async (
   ]);
   commands.isOpen = true;
   render(Palette);
-  const asked = { why: "Open the inspector", viewpoint: "Open the inspector", search: "Find and replace in the book", export: "Files", delete: "Delete this chapter", split: "Split the chapter at the cursor" };
+  const asked = { why: "Open the inspector", viewpoint: "Open the inspector", search: "Search the story", "search words": "Find and replace in the book", export: "Files", delete: "Delete this chapter", split: "Split the chapter at the cursor" };
   for (const [words, name] of Object.entries(asked)) {
     await fireEvent.input(screen.getByRole("combobox", { hidden: true }), { target: { value: words } });
     expect(screen.getAllByRole("option", { hidden: true })[0]!.textContent).toContain(name);

@@ -117,6 +117,7 @@ def _show(passages: Sequence[PassageInfo], *, has_limit: bool) -> None:
         place = printable(f"{place} · {where}" if where else place)
         print_text(Text.assemble((place, "bold"), f"  {one.score:.2f}", style="grey58"))
         print_text(_cut_snippet(one))
+        print_text(Text(printable(" · ".join(one.reasons)), style="grey58"))
         print_line("")
 
 

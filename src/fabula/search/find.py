@@ -14,6 +14,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from fabula.core.fragment import Visibility
+from fabula.core.messages import Sentence
 from fabula.core.story import READER_ONLY, Perspective, Position, Timeline, Vantage
 from fabula.search.corpus import CONVERSATION_PREFIX, NOTHING_OUTDATED, Outdated
 from fabula.search.index.index import SearchIndex, StoryPlaces
@@ -48,11 +49,14 @@ class SearchScope(Struct, frozen=True):
 
 
 class FoundPassage(Struct, frozen=True):
-    """A passage that was found, the id of its document, and its score from 0 to 1."""
+    """A passage that was found, the id of its document, its score from 0 to 1, and why a search by hand found it."""
 
     passage: Passage
     document_id: str
     score: float
+    reasons: tuple[Sentence, ...] = ()
+    names: tuple[str, ...] = ()  # of the entries that the words name, by which it was looked for too
+    is_compared: bool = False  # whether it was compared by meaning
 
 
 def find_visibility(passage: Passage, document_id: str, scope: SearchScope) -> Visibility:

@@ -69,6 +69,18 @@ class Needs:
         return len(near) < MAX_NEAR_PLACES and self.find_place(vantage, text, cursor) is None
 
 
+def find_last_offset(place: NeedPlace, text: str) -> int:
+    """The last offset of a stored text that the questions of a place serve, if no later place has questions."""
+    start = place.since.offset
+    last = min(start + _choose(text, start, REACH, UNSPACED_REACH) - 1, len(text))
+    scenes = [
+        last - distance - len(paragraph)
+        for paragraph, distance, begins_scene in iterate_paragraphs_back(text, start, last)
+        if begins_scene
+    ]
+    return min([*scenes, last])
+
+
 def _choose(text: str, cursor: int, spaced: int, unspaced: int) -> int:
     """A number of characters for a text, by the script before the cursor."""
     return unspaced if is_unspaced(text, 0, cursor) else spaced

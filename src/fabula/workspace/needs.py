@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from fabula.core.messages import message
 from fabula.core.story import Position
+from fabula.manuscript.model import Manuscript
 from fabula.search.need_edits import forget_places, forget_question, load_places
-from fabula.search.needs import NeedPlace
+from fabula.search.needs import NeedPlace, find_last_offset
 from fabula.text.lookup import find_by_name
 from fabula.workspace.verbs import ProjectVerbs
 
@@ -25,6 +26,7 @@ class Need(Struct, frozen=True, kw_only=True):
     id: str  # that of its place, and its number there
     question: str
     since: Position
+    until: Position  # the last place that it serves: the end of the scene, or where the model was asked again
     vantage: str  # author, reader, or a character by its id
     made: str
 
@@ -46,9 +48,18 @@ class NeedVerbs(ProjectVerbs):
         """List what the model asked for, scene by scene, in the order of the story."""
         with self._read() as reading:
             places = load_places(reading)
-        timeline = self._view.timeline
+        view = self._view
+        manuscript, timeline = view.snapshot(Manuscript) or Manuscript(), view.timeline
         places.sort(key=lambda one: (timeline.index(one.since.document) or 0, one.since.offset, one.vantage))
-        return [need for place in places for need in _list_questions(place)]
+        next_offsets: dict[tuple[str, str], int] = {}  # of the next place in a document, by vantage
+        needs: list[list[Need]] = []
+        for place in reversed(places):
+            document, key = manuscript.by_id.get(place.since.document), (place.since.document, place.vantage)
+            last = place.since.offset if document is None else find_last_offset(place, document.text)
+            last = max(min(last, next_offsets.get(key, last + 1) - 1), place.since.offset)
+            next_offsets[key] = place.since.offset
+            needs.append(_list_questions(place, Position(place.since.document, last)))
+        return [need for each in reversed(needs) for need in each]
 
     def forget(self, need: str | None = None) -> int:
         """Forget a question, by its number in the list, its id or its first words; return how many were forgotten.
@@ -68,8 +79,15 @@ class NeedVerbs(ProjectVerbs):
         return 1
 
 
-def _list_questions(place: NeedPlace) -> list[Need]:
+def _list_questions(place: NeedPlace, until: Position) -> list[Need]:
     return [
-        Need(id=f"{place.id}-{number}", question=one, since=place.since, vantage=place.vantage, made=place.made)
+        Need(
+            id=f"{place.id}-{number}",
+            question=one,
+            since=place.since,
+            until=until,
+            vantage=place.vantage,
+            made=place.made,
+        )
         for number, one in enumerate(place.questions, start=1)
     ]

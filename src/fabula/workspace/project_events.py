@@ -30,6 +30,7 @@ KINDS: Mapping[str, EventKind] = {  # by the area of the change feed; of others 
     "people": "participants",
     "recaps": "recaps",
     "runs": "runs",
+    "needs": "needs",
 }
 READABLE_KINDS: frozenset[EventKind] = frozenset({"chapters", "codex", "recaps"})  # that `project.reading` has
 MAX_ITEMS = 200  # of one kind in one event; where more changed, any of them may have

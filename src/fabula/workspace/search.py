@@ -8,14 +8,16 @@ text, for queries, and the spans of the query's words in a passage, for display.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypedDict
+
+import numpy as np
 
 from fabula.codex import Codex
 from fabula.codex.source import list_known_names, make_name_filter
 from fabula.context.request import SourceRequest
 from fabula.core.errors import Code
-from fabula.core.messages import message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Perspective, Position, Vantage
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
@@ -27,12 +29,13 @@ from fabula.search.index import disk_cache
 from fabula.search.index.index import SearchIndex
 from fabula.search.model import Query
 from fabula.search.query import shorten_query_part
-from fabula.text.terms import split_terms
+from fabula.text.terms import find_shared_terms, split_terms
 from fabula.workspace.arguments import PositiveInt
 from fabula.workspace.names import find_character_ids, find_document
 
 DEFAULT_LIMIT = 10
 MIN_TITLE_TERMS = 3  # that find a chapter by its title, however long that is
+_WORDS_SHOWN = 6  # of those that a passage has
 _WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]+|[^\W_]+(?:['’][^\W_]+)*")
 
 
@@ -112,9 +115,33 @@ def search_project(
     scores = dict.fromkeys(titled, 1.0) | {
         hit.passage_number: hit.score for hit in hits if hit.passage_number not in titled
     }
-    return [
-        FoundPassage(built.passages[number], built.document_of(number).id, score) for number, score in scores.items()
-    ][:limit]
+    nearness = np.zeros(len(built.passages), np.float32) if similarity is None else similarity
+    average = nearness[nearness != 0].mean() if nearness.any() else 0.0
+    found = []
+    for number, score in [*scores.items()][:limit]:
+        passage, is_compared = built.passages[number], bool(nearness[number])
+        reasons = _explain(passage.text, words, query.names)
+        if number in titled:
+            reasons.insert(0, message("the title of its chapter has these words"))
+        if is_compared and nearness[number] > average:
+            reasons.append(message("it is near in meaning"))
+        reasons = reasons or [message("what stands beside it has these words")]
+        document_id = built.document_of(number).id
+        found.append(FoundPassage(passage, document_id, score, tuple(reasons), query.names, is_compared))
+    return found
+
+
+def _explain(text: str, words: str, names: Sequence[str]) -> list[Sentence]:
+    """Say which of the words a passage has, and which other names of those whom the words name."""
+    own = dict.fromkeys(text[start:end].casefold() for start, end in mark_words(text, words))
+    reasons: list[Sentence] = []
+    if own:
+        reasons.append(message("it has {words}", words=join_names([*own][:_WORDS_SHOWN])))
+    folded, asked = text.casefold(), words.casefold()
+    others = [name for name in names if name.casefold() in folded and name.casefold() not in asked]
+    if others:
+        reasons.append(message("it names {names}", names=join_names(others[:_WORDS_SHOWN])))
+    return reasons
 
 
 def _find_titled(view: View, words: str, index: SearchIndex, mask: Mask | None) -> list[int]:
@@ -138,19 +165,21 @@ def _find_titled(view: View, words: str, index: SearchIndex, mask: Mask | None) 
 
 
 def mark_words(text: str, words: str) -> list[tuple[int, int]]:
-    """Find the spans of a text that match one of the words, in any inflected form."""
-    terms = set(split_terms(words))
+    """Find the spans of a text that match one of the words, in any inflected form; "the" and the like match nothing."""
+    terms = find_shared_terms(words) | {word for word in _WORD.findall(words) if len(word) == 1 and word > "\u2e7f"}
     spans: list[tuple[int, int]] = []
     for word in _WORD.finditer(text):
         candidates = [(word.start(), word.end())]
-        if word[0][0] > "\u2e7f":  # Chinese, Japanese or Korean: terms are pairs of characters
-            candidates = [(start, start + 2) for start in range(word.start(), max(word.end() - 1, word.start() + 1))]
+        if word[0][0] > "\u2e7f":  # Chinese, Japanese or Korean: terms are pairs of characters, or one that is alone
+            offsets = range(word.start(), word.end())
+            candidates = [(start, start + size) for start in offsets for size in (1, 2) if start + size <= word.end()]
         for start, end in candidates:
-            if terms.intersection(split_terms(text[start:end])):
+            part = text[start:end]
+            if part in terms or terms.intersection(find_shared_terms(part)):
                 if spans and start <= spans[-1][1]:
-                    spans[-1] = (spans[-1][0], min(end, word.end()))
+                    spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
                 else:
-                    spans.append((start, min(end, word.end())))
+                    spans.append((start, end))
     return spans
 
 

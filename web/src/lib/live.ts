@@ -16,7 +16,8 @@ export type ChangeKind =
   | "conversations"
   | "participants"
   | "recaps"
-  | "runs";
+  | "runs"
+  | "needs";
 /** Is called with the ids of what changed; null where any of it may differ. */
 export type ChangeListener = (ids: ReadonlySet<string> | null) => unknown;
 

@@ -68,6 +68,7 @@ export const texts = defineTexts({
   conflict: { en: "Changed elsewhere", zh: "别处已改动" },
   inAndOut: { en: "{in} in · {out} out", zh: "{in} 项在内 · {out} 项未用" },
   prefixNew: { en: "new beginning", zh: "开头已变" },
+  conversation: { en: "Conversation", zh: "对话" },
   viewpoint: { en: "Through whose eyes", zh: "视角人物" },
   viewpointHint: { en: "Prompts for this chapter hold what this character knows, and other characters do not know what it tells.", zh: "本章的提示词只含这个人物知道的内容；其他人物不知道本章所写的事。" },
   viewpointNobody: { en: "nobody in particular", zh: "无固定视角" },

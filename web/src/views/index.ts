@@ -23,6 +23,7 @@ export const views: View[] = [
   { name: "talk", label: { en: "Talk", zh: "对话" }, words: { en: "chat conversation interview role play", zh: "聊天 采访 角色扮演" }, load: () => import("./talk/Talk.svelte") },
   { name: "constraints", label: { en: "Constraints", zh: "约束" }, words: { en: "rules check the book forbidden words", zh: "规则 检查 禁用词" }, load: () => import("./constraints/Constraints.svelte") },
   { name: "memory", label: { en: "Memory", zh: "记忆" }, words: { en: "remember profile style preferences", zh: "记住 偏好 风格 资料" }, load: () => import("./memory/Memory.svelte") },
+  { name: "search", label: { en: "Search the story", zh: "搜索故事" }, words: { en: "find scene passage remember where", zh: "查找 场景 段落 记得 哪里" }, load: () => import("./search/Search.svelte"), isMinor: true },
   { name: "presets", label: { en: "Presets", zh: "预设" }, words: { en: "prompt messages author note", zh: "提示词 作者注" }, load: () => import("./presets/Presets.svelte"), isMinor: true },
   { name: "lorebooks", label: { en: "Lorebooks", zh: "世界书" }, words: { en: "world info", zh: "世界设定" }, load: () => import("./lorebooks/Lorebooks.svelte"), isMinor: true },
   { name: "history", label: { en: "History manager", zh: "历史管理" }, words: { en: "recap biography fixed prompts messages", zh: "回顾 传记 固定提示" }, load: () => import("./history/History.svelte"), isMinor: true },

@@ -20,6 +20,7 @@ EventKind = Literal[
     "participants",
     "recaps",
     "runs",
+    "needs",
 ]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fabula.codex import Codex
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
+from fabula.search.needs import Needs
 from fabula.workspace.needs import Need
 from fabula.workspace.schemas.codex import StoryPlace
 from fabula.workspace.schemas.schema import Schema, describe
@@ -20,15 +21,17 @@ class NeedInfo(Schema):
     question: str
     chapter: str
     since: StoryPlace
+    until: StoryPlace  # the last place that it serves
     perspective: str  # author, reader or character
     character: str | None  # the name
     made: str
 
 
 class NeedList(Schema):
-    """What the model asked for, scene by scene."""
+    """What the model asked for, scene by scene, and whether it may be asked where it was not yet."""
 
     needs: tuple[NeedInfo, ...]
+    is_asking: bool
 
 
 def describe_needs(needs: Sequence[Need], view: View) -> NeedList:
@@ -48,4 +51,5 @@ def describe_needs(needs: Sequence[Need], view: View) -> NeedList:
             character=names.get(ident, ident) or None,
         )
 
-    return NeedList(needs=tuple(show(need, number) for number, need in enumerate(needs, start=1)))
+    shown = tuple(show(need, number) for number, need in enumerate(needs, start=1))
+    return NeedList(needs=shown, is_asking=view.snapshot(Needs) is not None)

@@ -13,7 +13,7 @@ from fabula.workspace.search import mark_words
 
 
 class PassageInfo(Schema):
-    """A passage that answers, with its place; `marks` are the spans of the words that were looked for.
+    """A passage that answers, with its place and why it was found; `marks` are the spans of what was looked for.
 
     A passage of a conversation has neither a document nor a place in one, but a time.
     """
@@ -29,14 +29,16 @@ class PassageInfo(Schema):
     score: float
     text: str
     marks: tuple[tuple[int, int], ...]
+    reasons: tuple[str, ...]
 
 
 class SearchReport(Schema):
-    """The passages that answer a few words, best first."""
+    """The passages that answer a few words, best first, and whether they were compared by meaning too."""
 
     words: str
     passages: tuple[PassageInfo, ...]
     warnings: tuple[str, ...]
+    by_meaning: bool
 
 
 def describe_search(
@@ -48,8 +50,12 @@ def describe_search(
 ) -> SearchReport:
     """Describe what a search of a project found, in a language, by default that of the project."""
     language = language or view.project.language
+    found = list(found)
     passages = [_describe_passage(view, one, words, language) for one in found]
-    return describe(SearchReport, None, language, words=words, passages=passages, warnings=warnings)
+    by_meaning = any(one.is_compared for one in found)
+    return describe(
+        SearchReport, None, language, words=words, passages=passages, warnings=warnings, by_meaning=by_meaning
+    )
 
 
 def _describe_passage(view: View, found: FoundPassage, words: str, language: str) -> PassageInfo:
@@ -64,5 +70,6 @@ def _describe_passage(view: View, found: FoundPassage, words: str, language: str
         start=passage.start if in_document else None,
         end=passage.end if in_document else None,
         score=round(found.score, 4),
-        marks=mark_words(passage.text, words),
+        marks=mark_words(passage.text, " ".join((words, *found.names))),
+        reasons=[one.render(language) for one in found.reasons],
     )
