@@ -25,7 +25,7 @@ function show(entryShown = entry): string[] {
   sent = [];
   const note = (body: unknown) => (sent.push(body), {});
   const asked = serve({
-    [`GET ${root}`]: (_: unknown, query: URLSearchParams) => ({ facts: query.get("dismissed") === "true" ? away : listed }),
+    [`GET ${root}`]: (query: URLSearchParams) => ({ facts: query.get("dismissed") === "true" ? away : listed }),
     [`POST ${root}/f1`]: note,
     [`DELETE ${root}/f1`]: note,
     [`POST ${root}/restore`]: note,

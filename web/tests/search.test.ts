@@ -13,7 +13,7 @@ let asked: URLSearchParams[] = [];
 
 function answer(report: object): void {
   asked = [];
-  serve({ "GET /projects/b/search": (_: unknown, query: URLSearchParams) => (asked.push(query), { words: "", warnings: [], byMeaning: false, passages: [], ...report }) });
+  serve({ "GET /projects/b/search": (query: URLSearchParams) => (asked.push(query), { words: "", warnings: [], byMeaning: false, passages: [], ...report }) });
 }
 
 beforeEach(() => {

@@ -12,7 +12,7 @@ HTMLDialogElement.prototype.close = function (this: HTMLDialogElement) {
 };
 Element.prototype.scrollIntoView = () => undefined;
 
-/** Answer requests such as `GET /projects`; whatever is not named is an empty list. Returns what was asked. */
+/** Answer requests such as `GET /projects`; whatever is not named is an empty list. A function gets the body, or the query where there is none. Returns what was asked. */
 export function serve(answers: Record<string, unknown>): string[] {
   const asked: string[] = [];
   const answer = (input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> => {
@@ -20,7 +20,7 @@ export function serve(answers: Record<string, unknown>): string[] {
     const name = `${init.method ?? "GET"} ${address}`;
     asked.push(name);
     const found = name in answers ? answers[name] : { items: [], next: null };
-    const given = typeof found === "function" ? (found as (body: unknown, query: URLSearchParams) => unknown)(typeof init.body === "string" ? JSON.parse(init.body) : init.body, new URLSearchParams(query)) : found;
+    const given = typeof found === "function" ? (found as (sent: unknown) => unknown)(typeof init.body === "string" ? JSON.parse(init.body) : (init.body ?? new URLSearchParams(query))) : found;
     return Promise.resolve(given instanceof Response ? given : new Response(JSON.stringify(given), { headers: { "Content-Type": "application/json" } }));
   };
   vi.stubGlobal("fetch", vi.fn(answer));
