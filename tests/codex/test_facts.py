@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fabula.codex import Codex, Entry, Progression
 from fabula.codex.facts import Fact, Facts, FactText
 from fabula.codex.facts import find as finding
-from fabula.codex.facts.weigh import NamePlace, weigh_statement
+from fabula.codex.facts.weigh import NamedSentence, NamePlace, NameSigns
 from fabula.core.story import Position
 from fabula.core.view import Language
 
@@ -129,7 +129,8 @@ def test_looks_steps_and_names_by_the_way_are_no_facts(text: str, language: Lang
 
 def test_who_is_told_of_often_has_five_facts_though_none_is_very_likely() -> None:
     told = [
-        f"Mara carried the letters of the {number} to the island and told the pilots on the quay what they said."
+        f"Mara carried the letters of the {number} to the island every winter, because the pilots on the quay had no "
+        "boat of their own."
         for number in ("cook", "priest", "doctor", "smith", "baker", "miller", "weaver", "cooper", "joiner", "tailor")
     ]
     assert not [fact for fact in find_facts("\n\n".join(told)) if fact.is_lasting]
@@ -168,10 +169,14 @@ def test_a_relative_behind_a_list_of_names_belongs_to_nobody_of_it() -> None:
 
 @given(st.text(alphabet="Mara had killed, was a son of the—.;()“” \n沈砚杀了他，封为太守。、", max_size=200))
 def test_every_feature_of_a_sentence_has_a_weight(text: str) -> None:
-    head, _, rest = text.partition("Mara")
-    for is_thing in (False, True):
-        name = NamePlace(head, rest, not head, is_thing, is_thing, is_thing)
-        assert all(isinstance(weigh_statement(text, name, is_unspaced=one), float) for one in (False, True))
+    start = text.find("Mara")
+    for kind in ("person", "place", "thing"):
+        name = NamePlace("mara", max(start, 0), max(start, 0) + 4, kind)
+        other = NamePlace("will", len(text) // 2, len(text) // 2 + 2, "person")
+        for signs in (NameSigns(), NameSigns(True, True, True, True, True)):
+            for is_unspaced in (False, True):
+                chance = NamedSentence(text, (name, other), is_unspaced=is_unspaced).measure_chance(name, signs)
+                assert 0 <= chance <= 1
 
 
 def test_a_tale_that_somebody_tells_over_several_paragraphs_tells_facts() -> None:

@@ -1,20 +1,19 @@
 """Find the sentences of a text that tell something lasting about somebody or something (cdx-10).
 
-A fact that lasts is a sentence of the narration whose subject is a known name, or something of theirs, and that says
-who somebody is, a habit, kinship, what had happened before, what is owned, owed or promised. The words behind the name
-show that; how much more it tells (`text/telling.py`) ranks it. A name may also stand later in the sentence where an
-apposition or a relative clause tells it, and "he" or "she" stands for the subject of the sentence before. Every other
-sentence that names somebody is weighed by its features (`weigh.py`); one that tells what became of them, a marriage, a
-wound, a decision, weighs more. A sentence that cannot be understood by itself, or that is about a crowd of people, is
-no fact. Nothing is rewritten: a fact is quoted as it stands.
+Every sentence of the narration that names somebody is weighed (`weigh.py`). The words beside the name show whether it
+tells something that lasts: who somebody is, a habit, kinship, what had happened before, what is owned, owed or
+promised; or what became of them: a marriage, a wound, a decision. A name may also stand later in the sentence where an
+apposition or a relative clause tells it, and "he" or "she" stands for the subject of the sentence before. A sentence
+that cannot be understood by itself, or that is about a crowd of people, is no fact. Nothing is rewritten: a fact is
+quoted as it stands.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
-from math import exp
 
 from msgspec import Struct
 
@@ -24,6 +23,7 @@ from fabula.codex.facts.patterns import (
     ADDRESSED,
     APPOSITION,
     BLANK,
+    BROKEN,
     CHINESE_DEED,
     CHINESE_EVENT,
     CHINESE_OBJECTS,
@@ -35,7 +35,6 @@ from fabula.codex.facts.patterns import (
     CLAUSE_END,
     CONJUNCTION,
     CONNECTIVES,
-    DEPENDENT,
     ENGLISH_DONE,
     ENGLISH_EVENTS,
     ENGLISH_PATTERNS,
@@ -50,7 +49,6 @@ from fabula.codex.facts.patterns import (
     NO_SHORT_NAMES,
     OPEN_END,
     OPEN_OBJECT,
-    OPEN_WORD,
     OTHER_PRONOUNS,
     PARENTHESIS,
     PART_OF,
@@ -61,6 +59,7 @@ from fabula.codex.facts.patterns import (
     ROLE_BEFORE,
     SHORT_NAME_START,
     SKIPPED,
+    SPEECH_BEGIN,
     SPEECH_MARK,
     TALE,
     TELLER,
@@ -70,23 +69,21 @@ from fabula.codex.facts.patterns import (
     UNSPACED_CONNECTIVES,
     WORD,
 )
-from fabula.codex.facts.weigh import NamePlace, weigh_statement
+from fabula.codex.facts.weigh import NamedSentence, NameKind, NamePlace, NameSigns
 from fabula.text.names.disambiguation import Mention, resolve_mentions
 from fabula.text.names.matcher import NameMatch
 from fabula.text.sentences import find_sentence_starts
 from fabula.text.stemmer import stem
 from fabula.text.telling import measure_sentence
 
-MIN_ROLE_CHANCE = 0.25  # that a reader finds a sentence worth knowing which only says by the way who somebody is
-MIN_CHANCE = 0.2  # that a reader finds a sentence worth knowing, though nothing shows that it lasts
+MIN_CHANCE = 0.2  # that a reader finds a sentence worth knowing
+MIN_TOLD_LENGTH = 16  # characters of a Chinese sentence before the speech to which it leads over
 MIN_OPEN_LENGTH = 55  # characters of a sentence that may end with a word which only other sentences explain
 MAX_PARAGRAPH = 20_000  # characters; a longer paragraph is no prose, and has no facts
-MAX_MENTIONS = 4  # different names in one sentence
+MAX_MENTIONS = 6  # different names in one sentence
 _LENGTHS, _UNSPACED_LENGTHS = (40, 300), (10, 100)  # characters of a sentence, at least and at most
 APPOSITION_WORTH, ROLE_WORTH = 0.5, 0.3  # of words beside a name that say who somebody is
 TRAIT_WORTH = 0.5  # of a verb that tells a trait
-EVENT_WEIGHT = 1.8  # of a verb that tells what became of somebody, or of those to whom it is done
-PRONOUN_COST = 0.05  # of each word that only the sentences before explain
 MIN_INTRODUCED_WORTH = 0.5  # of a clause that does not begin the sentence
 _OPEN_ENDS = ("?", "？", "!", "！", ":", "：", "—", "…")
 _WHOLE_ENDS = (".", "。", "．", ";", "；", ")", "）", "”", "’", '"', "'", "」", "』")
@@ -99,8 +96,8 @@ class FactSentence(Struct, frozen=True, gc=False):
     entry_id: str
     start: int
     end: int
-    score: float
-    is_lasting: bool  # whether its words show that it lasts
+    score: float  # how likely a reader finds it worth knowing
+    is_telling: bool  # whether the words beside the name show that it lasts, or what became of somebody
     role: str = ""  # the word beside the name that says who somebody is, if that is all
 
     def quote(self, paragraph: str) -> str:
@@ -121,6 +118,10 @@ class FactNames(Struct, frozen=True):
     def is_known(self, mention: Mention) -> bool:
         """Whether a mention is by a name that is known all through the story."""
         return mention.surface.casefold() in self.names.get(mention.owners[0], ())
+
+    def find_kind(self, entry_id: str) -> NameKind:
+        """Whether an entry is a person, a place or a thing."""
+        return "place" if entry_id in self.places else "thing" if entry_id in self.things else "person"
 
 
 def make_fact_names(entries: Iterable[Entry]) -> FactNames:
@@ -178,9 +179,16 @@ class _ShortNames:
 
 
 def _find_sentences(paragraph: str) -> Iterator[tuple[int, int]]:
-    """The sentences of a paragraph; one that is too long ends with its first clause that can stand by itself."""
+    """The sentences of a paragraph; one that is too long ends with its first clause that can stand by itself.
+
+    A Chinese sentence that leads over to a speech ends before it; a long one falls into the parts between its
+    semicolons.
+    """
     starts = [at for at in find_sentence_starts(paragraph) if not ABBREVIATION.search(paragraph, max(0, at - 8), at)]
     for start, end in pairwise([*starts, len(paragraph)]):
+        if UNSPACED.match(paragraph, start):
+            yield from _divide_unspaced(paragraph, start, end)
+            continue
         if end - start > _LENGTHS[1] + 1:
             limit = min(end, start + _LENGTHS[1])
             clause = CLAUSE_END.search(paragraph, start + _LENGTHS[0], limit)
@@ -190,13 +198,29 @@ def _find_sentences(paragraph: str) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
+def _divide_unspaced(paragraph: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The parts of a Chinese sentence that can stand by themselves."""
+    speech = SPEECH_BEGIN.search(paragraph, start, end)
+    if speech is not None:
+        told = max(paragraph.rfind(mark, start, speech.start()) for mark in "，；")
+        if told - start >= MIN_TOLD_LENGTH:
+            yield start, told
+            start = told
+    edges = (
+        [one.end() for one in CLAUSE_END.finditer(paragraph, start, end)] if end - start > _UNSPACED_LENGTHS[1] else []
+    )
+    yield from pairwise([start, *edges, *([] if edges[-1:] == [end] else [end])])
+
+
 class _Sentence:
     """One sentence of a paragraph, with the names in it."""
 
     def __init__(self, paragraph: str, start: int, end: int, mentions: Sequence[Mention], names: FactNames) -> None:
         self._paragraph, self._start, self._end = paragraph, start, end
         self._mentions, self._names = mentions, names
-        self._text = paragraph[start:end].strip()
+        whole = paragraph[start:end]
+        self._text = whole.strip()
+        self._blanks = len(whole) - len(whole.lstrip())  # before its text
         self._is_unspaced = UNSPACED.search(self._text) is not None
 
     def is_narration(self, *, is_tale: bool) -> bool:
@@ -214,7 +238,7 @@ class _Sentence:
             return False
         if len(text) < MIN_OPEN_LENGTH and OPEN_END.search(text):
             return False
-        if QUOTES.search(text):
+        if QUOTES.search(text) or (self._is_unspaced and BROKEN.search(text)):
             return False
         return not _is_in_speech(self._paragraph, self._start) or (is_tale and not TELLER.search(text))
 
@@ -243,17 +267,14 @@ class _Sentence:
         found: dict[str, FactSentence] = {}
         if pronoun is not None and owner and owner not in (one.owners[0] for one in self._mentions):
             rest = self._text[pronoun.end() :]
-            worth = self._weigh_clause("", rest, telling)
-            if worth:
-                self._add_lasting(found, owner, worth, telling)
-            else:
-                chance = self._measure_chance(owner, "", rest, is_event=self._is_event("", rest))
-                self._add_statement(found, owner, chance)
+            is_lasting = self._weigh_clause("", rest, telling) > 0
+            name = NamePlace(owner, 0, pronoun.end(), self._names.find_kind(owner))
+            self._add(found, name, NameSigns(is_first=True, is_lasting=is_lasting, is_event=self._is_event("", rest)))
         done_until = 0  # where the clause ends that tells what somebody does to others
         for number, mention in enumerate(self._mentions):
             if self._names.is_known(mention) and not self._is_part(mention, self._mentions[number + 1 :]):
                 done_until = max(done_until, self._add_told(found, mention, telling, done_until))
-        return iter(found.values())
+        return (one for one in found.values() if one.score >= MIN_CHANCE)
 
     def _is_part(self, mention: Mention, later: Sequence[Mention]) -> bool:
         """Whether a name is only a part of the name of somebody else."""
@@ -271,43 +292,35 @@ class _Sentence:
 
         Up to `done_until` somebody else does something to those who are named.
         """
-        owner = mention.owners[0]
         head = self._paragraph[self._start : mention.start]
         rest = self._paragraph[mention.end : self._end]
+        worth, role = self._weigh_clause(head, rest, telling), ""
+        if not worth:
+            worth, role = self._weigh_identity(head, rest, telling)
         is_event = self._is_event(head, rest)
-        is_done = mention.start < done_until or self._is_object(head, rest)
-        chance = self._measure_chance(owner, head.lstrip(), rest.rstrip(), is_event=is_event or is_done)
-        if not DEPENDENT.match(self._text):
-            worth, role = self._weigh_clause(head, rest, telling), ""
-            if not worth:
-                worth, role = self._weigh_identity(head, rest, telling)
-            if worth > ROLE_WORTH or (worth and chance >= MIN_ROLE_CHANCE):
-                self._add_lasting(found, owner, worth, telling, role)
-                return 0
-        self._add_statement(found, owner, chance)
+        signs = NameSigns(
+            is_first=_is_subject_first(head, is_unspaced=self._is_unspaced),
+            is_lasting=worth > ROLE_WORTH,
+            is_role=bool(role),
+            is_event=is_event,
+            is_done=mention.start < done_until or self._is_object(head, rest),
+        )
+        self._add(found, self._place(mention), signs, role)
         return self._find_clause_end(mention) if is_event else 0
 
-    def _add_lasting(
-        self, found: dict[str, FactSentence], owner: str, worth: float, telling: float, role: str = ""
-    ) -> None:
-        cost = 0.0 if self._is_unspaced else PRONOUN_COST * len(OPEN_WORD.findall(self._text))
-        score = max(worth + telling - cost, 0.01)
-        known = found.get(owner)
-        if known is None or not known.is_lasting or score > known.score:
-            found[owner] = FactSentence(owner, self._start, self._end, score, True, role)
+    def _add(self, found: dict[str, FactSentence], name: NamePlace, signs: NameSigns, role: str = "") -> None:
+        score, known = self._named.measure_chance(name, signs), found.get(name.owner)
+        if known is None or score > known.score:
+            is_telling = signs.is_lasting or signs.is_event or signs.is_done
+            found[name.owner] = FactSentence(name.owner, self._start, self._end, score, is_telling, role)
 
-    def _add_statement(self, found: dict[str, FactSentence], owner: str, chance: float) -> None:
-        if chance >= MIN_CHANCE and owner not in found:
-            found[owner] = FactSentence(owner, self._start, self._end, chance, False)
+    def _place(self, mention: Mention) -> NamePlace:
+        owner, shift = mention.owners[0], self._start + self._blanks
+        return NamePlace(owner, mention.start - shift, mention.end - shift, self._names.find_kind(owner))
 
-    def _measure_chance(self, owner: str, head: str, rest: str, *, is_event: bool) -> float:
-        """How likely a reader finds worth knowing what a sentence tells of the name between `head` and `rest`."""
-        is_subject = _is_subject_first(head, is_unspaced=self._is_unspaced)
-        has_other_place = any(one.owners[0] in self._names.places and one.owners[0] != owner for one in self._mentions)
-        is_place = owner in self._names.places
-        name = NamePlace(head, rest, is_subject, is_place, is_place or owner in self._names.things, has_other_place)
-        weight = weigh_statement(self._text, name, is_unspaced=self._is_unspaced) + EVENT_WEIGHT * is_event
-        return 1 / (1 + exp(-weight))
+    @cached_property
+    def _named(self) -> NamedSentence:
+        return NamedSentence(self._text, tuple(map(self._place, self._mentions)), is_unspaced=self._is_unspaced)
 
     def _weigh_clause(self, head: str, rest: str, telling: float) -> float:
         """What a clause is worth that tells something lasting of its subject, between `head` and `rest`."""

@@ -34,10 +34,14 @@ log = logging.getLogger("fabula.codex")
 MAX_FACTS = 24  # of one entry, the most telling ones
 MIN_FACTS = 5  # of one entry that may enter prompts, where so many are likely enough worth knowing
 OFTEN = 30  # mentions of an entry, which has five facts in prompts if it can
-POSSIBLE, LIKELY, VERY_LIKELY = 0.3, 0.65, 0.85  # least chances: five of an entry that is named often; of others; more
+# the least chances that a reader finds a sentence worth knowing which may enter prompts
+TELLING = 0.5  # of one that shows by its form that it lasts, or what became of somebody
+POSSIBLE = 0.62  # of one of an entry that is named often
+LIKELY = 0.66  # of others, and of all that need not fit the scene
+VERY_LIKELY = 0.84  # of those behind the first five
 PER_ENTRY = 3  # facts of one entry in a prompt, unless a setting says otherwise
 IMMEDIATE_CHARACTERS = 60_000  # that are read while a request waits
-QUOTATION_WORTH = 0.5  # of a sentence because a model quotes it
+QUOTATION_WORTH = VERY_LIKELY  # of a sentence because a model quotes it
 MIN_SHARED_TERMS = 0.6  # of the terms of two facts about one thing, of which the later one is true from then on
 MIN_SAID_TERMS = 0.8  # of the terms of a fact that its entry has too, which says the same then
 FACT_PREFIX = "fact:"  # in the source of a fact, before its id
@@ -74,12 +78,15 @@ class Fact(Struct, frozen=True, kw_only=True):
     since: Position  # from where on it may be told: the end of the sentence, or of its document
     until: Position | None = None  # where a later sentence says something else
     known_to: frozenset[str] | None = None
-    score: float = 0.0  # how much it tells
-    is_lasting: bool = (
-        True  # whether it may enter prompts: its words show that it lasts, or it is one of the best others
-    )
+    score: float = 0.0  # how likely a reader finds it worth knowing
+    is_lasting: bool = True  # whether it may enter prompts; of a sentence that was just read: whether its form tells
     role: str = ""  # the word that says who somebody is, if the sentence tells no more of them
     origin: FactOrigin = "program"
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether it is worth a line anywhere; else only where the scene has words of it."""
+        return self.score >= LIKELY
 
     @property
     def source(self) -> str:
@@ -126,7 +133,7 @@ class Facts:
         self._reader: _FactReader = _FactReader() if previous is None else previous._reader
 
     def by_entry(self) -> Mapping[str, tuple[Fact, ...]]:
-        """The facts of each entry: those that last first, and of these the most telling."""
+        """The facts of each entry, those first that are most likely worth knowing."""
         found = dict.fromkeys(ident for document in self.read() for ident in document.facts)
         return {ident: chosen for ident in found if (chosen := self.list_facts(ident))}
 
@@ -302,7 +309,7 @@ def _make_fact(sentence: FactSentence, paragraph: str, text: FactText, offset: i
         since=Position(text.id, offset + sentence.end),
         known_to=text.known_to,
         score=sentence.score,
-        is_lasting=sentence.is_lasting,
+        is_lasting=sentence.is_telling,
         role=sentence.role,
     )
 
@@ -319,7 +326,7 @@ def _make_quoted_fact(quotation: FoundQuotation, text: FactText) -> Fact:
         end=quotation.end,
         since=Position(text.id, quotation.known_from),
         known_to=text.known_to,
-        score=QUOTATION_WORTH + measure_sentence(quoted),
+        score=QUOTATION_WORTH + (1 - QUOTATION_WORTH) * measure_sentence(quoted),
         origin="model",
     )
 
@@ -337,12 +344,17 @@ def _choose_facts(facts: Sequence[Fact], dismissed: frozenset[str], is_often_nam
     for fact in facts:
         if fact.id not in dismissed and fact.role not in roles:
             known = by_id.setdefault(fact.id, fact)
-            if fact.is_lasting and not known.is_lasting:  # a sentence that two of them found
-                by_id[fact.id] = fact
+            if known is not fact:  # a sentence that two of them found
+                found = known if known.is_lasting else fact
+                by_id[fact.id] = replace(found, score=max(known.score, fact.score))
             roles.update(filter(None, [fact.role]))
-    best = sorted(by_id.values(), key=lambda fact: (not fact.is_lasting, -fact.score))[:MAX_FACTS]
+    best = sorted(by_id.values(), key=lambda fact: -fact.score)[:MAX_FACTS]
     best = [
-        replace(fact, is_lasting=fact.is_lasting or fact.score >= _find_least_chance(number, is_often_named))
+        replace(
+            fact,
+            is_lasting=fact.score
+            >= _find_least_chance(number, is_telling=fact.is_lasting, is_often_named=is_often_named),
+        )
         for number, fact in enumerate(best)
     ]
     places = {fact.id: number for number, fact in enumerate(by_id.values())}
@@ -357,11 +369,11 @@ def _choose_facts(facts: Sequence[Fact], dismissed: frozenset[str], is_often_nam
     return tuple(chosen)
 
 
-def _find_least_chance(number: int, is_often_named: bool) -> float:
+def _find_least_chance(number: int, *, is_telling: bool, is_often_named: bool) -> float:
     """How likely worth knowing a sentence must be to enter prompts, after `number` others of its entry."""
     if number >= MIN_FACTS:
         return VERY_LIKELY
-    return POSSIBLE if is_often_named else LIKELY
+    return TELLING if is_telling else POSSIBLE if is_often_named else LIKELY
 
 
 def _share_terms(terms: frozenset[str], others: frozenset[str]) -> float:

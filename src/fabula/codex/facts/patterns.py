@@ -13,14 +13,12 @@ from fabula.text.word_list import load_word_lists
 
 UNSPACED = re.compile("[\u2e80-\u9fff]")
 QUOTES = re.compile("[“”\"「」『』‘]|(?<![^\\W_])['’]|[曰道说问][：:]")
+BROKEN = re.compile("[?\ufffd]")  # in a Chinese sentence: characters that were lost
 TALE = re.compile("\\s*[“「][^”」]*\\Z")  # a speech that goes on in the next paragraph tells a story
 TELLER = re.compile(r"\b(?:I|my|me|we|us|our)\b")
+SPEECH_BEGIN = re.compile('[曰道说问云][：:]|[：:]?[“「『"]')
 SPEECH_MARK = re.compile('[“”「」『』"]')
 ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|M|Mme|Mlle|Capt|Col|Rev|Prof|Lieut|Gen|[A-Z])\.\s+\Z")
-DEPENDENT = re.compile(
-    r"(?:He|She|It|They|This|That|These|Those|His|Her|Its|Their|What|Who|Which|Why|How|There|Here|Such|If|Not|Only|Nor)\b"
-    r"|[他她它其此这那彼却]"
-)
 ADDRESSED = re.compile(r"\b(?:you|your|thou|thee|thy|ye)\b|[我你您咱吾汝尔某]|在下")
 TITLE = re.compile(
     r"(?:(?:The|Old|Young|Little|Poor|Captain|Prince|Princess|Count|Countess|Mr\.|Mrs\.|Dr\.|Father|Mother|General|"
@@ -238,7 +236,6 @@ OPEN_OBJECT = re.compile(
     r"herself|her(?= (?:and|to|with|in|for|from|by|at|on|of|as|that)\b|[,.;]))\b"
 )
 OPEN_END = re.compile(r"\b(?:him|her|it|them|so|there)[.;]?\Z")
-OPEN_WORD = re.compile(r"\b(?:him|it|them|this|that|there|he|she|they)\b")
 APPOSITION = re.compile(
     rf", (?:(?:an?|one of the) (?!little|moment|bit|few|long time|good deal)(?:(?! (?:was|were|had|is) )[^,.;])*[,.;]|"
     rf"the (?:\w+ )?(?:{KIN}|{ROLES}|owner|head|chief)\b(?!,? and\b|, the\b)|"
@@ -281,5 +278,9 @@ CHINESE_OBJECTS = (
     (
         re.compile("(?<![欲来要往去可恐若])(?:斩|杀了?|擒|镇守|把守|守|屯兵于?|投奔|占据|大破|攻破|夺了|弃|娶|嫁)\\Z"),
         re.compile(""),
+    ),
+    (
+        re.compile("[把将]\\Z"),
+        re.compile("[^，。；]{0,3}(?:[打杀斩逐撵绑缚捆囚锁革贬废卖许嫁配害骂赶休拿擒捉收葬救放]|送官)"),
     ),
 )

@@ -1,10 +1,10 @@
 """Select the facts that a prompt holds beside its entries (cdx-10).
 
 Whoever and whatever is in a scene brings a few sentences of the book along: those that may be known here, the most
-telling ones first, and before them those that share words with the scene. Between two selections of the retrieved layer
-an entry keeps the facts of the last prompt, so that the cached prefix stays valid. All facts together take a share of
-the layer. The gate decides what may be known; this module asks it first, so that facts which are not known yet take no
-places.
+telling ones first, and before them those that share words with the scene. A sentence that is not likely worth a line
+comes only where it shares such words. Between two selections of the retrieved layer an entry keeps the facts of the
+last prompt, so that the cached prefix stays valid. All facts together take a share of the layer. The gate decides what
+may be known; this module asks it first, so that facts which are not known yet take no places.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from fabula.core.story import Position
 from fabula.core.view import View
 
 LAYER_SHARE = 0.2  # of the retrieved layer's tokens
-SCENE_WORTH = 0.5  # of each term that a fact shares with the scene; its own score is at most 2
+SCENE_WORTH = 0.25  # of each term that a fact shares with the scene; its own score is at most 1
 MAX_SCENE_TERMS = 3  # that count
-PREVIOUS_WORTH = 1.0  # of a fact of the last prompt
+PREVIOUS_WORTH = 0.5  # of a fact of the last prompt
 MAX_COMPARED = 12  # facts of one entry, the most telling ones, that are compared with the scene
 SCENE_CHARACTERS = 500  # before the cursor that are compared with facts
 WAIT_SECONDS = 5.0  # for facts that are read in the background, where the last prompt held some
@@ -89,8 +89,9 @@ class FactSelector:
         def weigh(fact: Fact) -> float:
             return fact.score + SCENE_WORTH * fit[fact.id] + PREVIOUS_WORTH * (fact.id in previous)
 
-        known.sort(key=weigh, reverse=True)
-        return [(fact, score_in_range(FACT, fit[fact.id] / MAX_SCENE_TERMS)) for fact in known[:limit]]
+        fitting = [fact for fact in known if fact.is_likely or fit[fact.id] or fact.id in previous]
+        fitting.sort(key=weigh, reverse=True)
+        return [(fact, score_in_range(FACT, fit[fact.id] / MAX_SCENE_TERMS)) for fact in fitting[:limit]]
 
     def _is_known(self, entry: Entry, fact: Fact) -> bool:
         """Whether a fact may be known here, and the prompt does not show its sentence anyway."""

@@ -1,29 +1,27 @@
-"""Weigh what a sentence tells of somebody or something that it names, where no pattern shows that it lasts (cdx-10).
+"""Weigh what a sentence tells of somebody or something that it names (cdx-10).
 
-Most of what a book says of its people is told by what they do and what is done to them. A sentence has features: where
-the name stands in it, and how many words of a few kinds it has (deeds, traits, dates; looks, doors and tones of voice,
-which only belong to a scene). Each has a weight, so that the sum says whether a reader would call the sentence worth
-knowing: 0 where one of two would. The weights were found by logistic regression over sentences of several books that
-were judged one by one; they know kinds of words, and no words of any book.
+A reader wants to know what lasts or what became of somebody: who they are, a marriage, a death, an appointment, a
+hatred, a debt. Steps, looks, errands and the moves of a battle belong to their scene. A sentence has features: what its
+words show of the name (`find.py`), where the name stands, and how many words of some kinds there are, near the name and
+elsewhere. Each has a weight, and their sum says how likely a reader finds the sentence worth a line. The weights were
+found by logistic regression over sentences of several books that were judged one by one; they know kinds of words, and
+no words of any book.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from math import exp
+from typing import Literal
 
 from msgspec import Struct
 
 from fabula.codex.facts.patterns import (
-    CHINESE_EVENT_WORD,
     CHINESE_OFFICE,
-    CLAUSE_EDGE,
-    ENGLISH_EVENTS,
-    ENGLISH_TRAITS,
     LISTED_BEFORE,
-    TELLER,
     UNSPACED_CLAUSE_EDGE,
     UNSPACED_CONNECTIVES,
     WORD,
@@ -33,159 +31,207 @@ from fabula.text.telling import measure_sentence
 from fabula.text.word_list import load_word_lists
 
 _WORDS = load_word_lists("deed_words")
+_MAX_COUNT = 3  # words of one kind that count
+NameKind = Literal["person", "place", "thing"]
+
+
+class NamePlace(Struct, frozen=True):
+    """Where a sentence names somebody or something, or has the pronoun that stands for them."""
+
+    owner: str  # the id of the entry
+    start: int
+    end: int
+    kind: NameKind
+
+
+class NameSigns(Struct, frozen=True):
+    """What the words beside a name show of its owner."""
+
+    is_first: bool = False  # the sentence begins with the name
+    is_lasting: bool = False  # they tell something that lasts
+    is_role: bool = False  # they say only by the way who somebody is
+    is_event: bool = False  # they tell what became of the owner, or what they do that a writer may need later
+    is_done: bool = False  # somebody else does something to the owner
+
+
+class NamedSentence:
+    """A sentence with the names in it, to be weighed for each of them."""
+
+    def __init__(self, text: str, names: Sequence[NamePlace], *, is_unspaced: bool) -> None:
+        self.text, self.names = text, names
+        self._is_unspaced = is_unspaced
+
+    def measure_chance(self, name: NamePlace, signs: NameSigns) -> float:
+        """How likely a reader finds worth knowing what the sentence tells of a name."""
+        weights = CHINESE_WEIGHTS if self._is_unspaced else ENGLISH_WEIGHTS
+        weight = weights["all"] + sum(weights[kind] * amount for kind, amount in self.list_features(name, signs))
+        return 1 / (1 + exp(-weight))
+
+    def list_features(self, name: NamePlace, signs: NameSigns) -> Iterator[tuple[str, float]]:
+        """The features of the sentence for a name, each with its amount."""
+        yield "lasting", signs.is_lasting
+        yield "event", signs.is_event
+        yield "done", signs.is_done
+        yield from self._list_chinese(name, signs) if self._is_unspaced else self._list_english(name, signs)
+
+    def _list_english(self, name: NamePlace, signs: NameSigns) -> Iterator[tuple[str, float]]:
+        text, head, rest = self.text, self.text[: name.start], self.text[name.end :]
+        is_owner = _POSSESSIVE.match(rest) is not None
+        is_subject = (signs.is_first or _is_finite(rest)) and not is_owner
+        before = _BEFORE.search(head)
+        is_place, is_person = name.kind == "place", name.kind == "person"
+        yield "place", is_place
+        yield "thing", name.kind == "thing"
+        yield "place first", not is_person and is_subject
+        yield "within place", is_place and before is not None and before[1] in _TOWARDS
+        yield "held place", is_place and _HELD.search(head) is not None
+        yield "owner", is_owner and not signs.is_first
+        yield "listed", (_LISTED_BEHIND.match(rest) or LISTED_BEFORE.search(head)) is not None
+        yield "who", rest.startswith((" who ", ", who "))
+        yield "perfect", is_subject and _PERFECT.match(rest) is not None
+        yield "state", is_subject and _STATE.match(rest) is not None
+        yield "feels", is_subject and _FEELS.match(rest) is not None
+        yield "name before", any(one.end <= name.start for one in self._list_others(name))
+        yield "pronoun before", min(len(_PRONOUN.findall(head)), 2)
+        yield "pronoun first", not signs.is_first and _PRONOUN_START.match(text) is not None
+        yield "length", min(len(text), 160) / 100
+        yield "talk", min(len(_TALK.findall(text)), 2)
+        yield "people", min(len(_PEOPLE.findall(text)), 2)
+        yield "telling", measure_sentence(text)
+        near = _count(self._words, name.start - _NEAR_BEFORE, name.end + _NEAR_BEHIND)
+        for kind in ("money", "feeling", "gesture"):
+            yield f"near {kind}", min(near[kind], _MAX_COUNT)
+        everywhere = self._everywhere
+        yield "scene", min(everywhere["scene"], 4)
+        yield "clothes", 0 if _HABIT.search(text) else min(everywhere["clothes"], 4)
+        yield "words", min(sum(everywhere[kind] for kind in _TELLING_KINDS), 12) / 4
+
+    def _list_chinese(self, name: NamePlace, signs: NameSigns) -> Iterator[tuple[str, float]]:
+        masked = self._masked
+        edge = max((one for one in self._edges if one <= name.start), default=0)
+        lead, rest = masked[edge : name.start].lstrip(), self.text[name.end :]
+        is_subject = signs.is_first or UNSPACED_CONNECTIVES.fullmatch(lead) is not None
+        end = self._find_own_end(name, is_subject=is_subject, is_sent=_SENT.search(lead) is not None)
+        others = list(self._list_others(name))
+        is_place = name.kind == "place"
+        yield "role", signs.is_role
+        yield "place", is_place
+        yield "office", is_place and CHINESE_OFFICE.match(rest) is not None
+        yield "held place", is_place and (_CHINESE_HELD.search(lead) or _OVERCOME.search(lead)) is not None
+        yield "appointed", _APPOINTED.search(lead) is not None
+        yield "by", _BY.search(lead) is not None
+        yield (
+            "listed",
+            (
+                _CHINESE_LISTED.match(rest) is not None
+                or self.text.endswith("、", 0, name.start)
+                or any(one.start == name.end or one.end == name.start for one in others)
+            ),
+        )
+        yield "perceives", is_subject and _PERCEIVES.match(rest) is not None
+        yield "somebody of", _SOMEBODY_OF.match(rest) is not None
+        yield "open", _OPEN.search(masked) is not None and not any(one.kind == "person" for one in others)
+        yield "far", min(name.start, 60) / 30
+        yield "length", min(len(masked), 60) / 30
+        yield "own length", min(end - edge, 40) / 20
+        yield "as", _AS_TITLE.search(masked, edge, end) is not None
+        own = _count(self._words, edge, end)
+        everywhere = self._everywhere
+        for kind in ("appointment", "death", "killing", "holding", "feeling"):
+            yield kind, min(own[kind], 2)
+        for kind in ("march", "errand", "movement", "talk"):
+            yield kind, min(own[kind], _MAX_COUNT)
+        near = _count(self._words, max(edge, name.start - 8), min(end, name.end + 26))
+        yield "near", min(sum(near[kind] for kind in _NEAR_KINDS), 4)
+        yield "elsewhere", min(sum(everywhere[kind] - own[kind] for kind in _MATTER_KINDS), 6)
+        for kind in ("talk", "instant"):
+            yield f"{kind} elsewhere", min(everywhere[kind] - own[kind], _MAX_COUNT)
+
+    def _find_own_end(self, name: NamePlace, *, is_subject: bool, is_sent: bool) -> int:
+        """Where the words end that tell of a name: with its clause, or where somebody else becomes the subject."""
+        masked = self._masked
+        if not is_subject and not is_sent:
+            return min((one for one in self._edges if one >= name.end), default=len(masked))
+        for other in self._list_others(name):
+            edge = max((one for one in self._edges if one <= other.start), default=0)
+            if edge >= name.end and UNSPACED_CONNECTIVES.fullmatch(masked[edge : other.start]):
+                return edge
+        part = -1 if is_subject else masked.find("；", name.end)
+        return len(masked) if part < 0 else part
+
+    def _list_others(self, name: NamePlace) -> Iterator[NamePlace]:
+        return (one for one in self.names if one.owner != name.owner)
+
+    @cached_property
+    def _masked(self) -> str:
+        """A Chinese sentence whose names have no words in them."""
+        parts, at = [], 0
+        for name in self.names:
+            if name.start >= at:
+                parts += [self.text[at : name.start], "〇" * (name.end - name.start)]
+                at = name.end
+        return "".join([*parts, self.text[at:]])
+
+    @cached_property
+    def _edges(self) -> tuple[int, ...]:
+        return tuple(one.end() for one in UNSPACED_CLAUSE_EDGE.finditer(self._masked))
+
+    @cached_property
+    def _words(self) -> tuple[tuple[int, tuple[str, ...]], ...]:
+        """Where words of some kinds begin, with their kinds."""
+        if self._is_unspaced:
+            return tuple(_find_chinese_words(self._masked))
+        found = ((one.start(), _find_english_kinds(one[0].lower())) for one in WORD.finditer(self.text))
+        return tuple((start, kinds) for start, kinds in found if kinds)
+
+    @cached_property
+    def _everywhere(self) -> Counter[str]:
+        return _count(self._words, 0, len(self.text))
+
+
+def _count(words: Iterable[tuple[int, tuple[str, ...]]], start: int, end: int) -> Counter[str]:
+    """How many words of each kind begin between two places."""
+    return Counter(kind for at, kinds in words if start <= at < end for kind in kinds)
+
+
+_NEAR_BEFORE, _NEAR_BEHIND = 30, 110  # characters around an English name that tell most of it
+_TELLING_KINDS = ("fate", "decision", "money", "feeling", "mind", "character", "kin", "office", "past", "cause")
 _ENGLISH_KINDS = {
-    "deed": frozenset(map(stem, _WORDS["english_deed"])),
-    "gesture": frozenset(map(stem, _WORDS["english_gesture"])),
-    "scene": frozenset(map(stem, _WORDS["english_scene"])),
-    "event": ENGLISH_EVENTS,
-    "trait": ENGLISH_TRAITS,
+    kind: frozenset(map(stem, _WORDS[f"english_{kind}"])) for kind in (*_TELLING_KINDS, "gesture", "scene", "clothes")
 }
-_NEAR = 90  # characters behind a name that tell most of it
-_MAX_COUNT = 4  # words of one kind that count
-_CHINESE_DEED, _CHINESE_GESTURE, _CHINESE_THING = (
-    re.compile("|".join(sorted(_WORDS[f"chinese_{name}"], key=len, reverse=True)))
-    for name in ("deed", "gesture", "thing")
-)
+_AUXILIARY, _TOWARDS = _WORDS["english_auxiliary"], _WORDS["english_towards"]
+_IRREGULAR = frozenset(form for forms in load_word_lists("irregular_forms").values() for form in forms)
 _BEFORE = re.compile(r"\b([A-Za-z]?[a-z]+) (?:(?:the|that|poor|old|young|little|[A-Z]\w*\.?) )*\Z")
-_ABOUT, _TOWARDS, _TIME, _AUXILIARY = (_WORDS[f"english_{name}"] for name in ("about", "towards", "time", "auxiliary"))
 _FINITE = re.compile(
     r"(?:,[^,;:—]{3,90},)?"
     r"(?: (?:\w+ly|also|then|now|still|even|once|soon|never|always|often|himself|herself))* ([a-z]+)\b"
 )
-_IRREGULAR = frozenset(form for forms in load_word_lists("irregular_forms").values() for form in forms)
-_SUBORDINATOR = re.compile(r"\b(?:(?i:where|though|although|because)|that|which|whom|whose|what|how|whether|than)\b")
-_OWN = re.compile(r"\b(?:his|her|himself|herself)\b")
 _POSSESSIVE = re.compile(r"['’]s?\b")
-_LISTED_BEHIND = re.compile(r"(?:,| and|, and) [A-Z]")
-_OPEN_WORD = re.compile(r"\b(?:him|it|them|this|that|these|those|there|here|they|he|she|his|her|their)\b", re.I)
-_CONNECTIVE_START = re.compile(r"(?:But|And|Then|So|Yet|For|Or|Nor|Now|Thus|Still|However|Here|There)\b")
+_LISTED_BEHIND = re.compile(r"(?:,| and|, and) [A-ZÀ-Ý]")
+_ASIDE = r"(?:,[^,;]{3,90},)?"
+_PERFECT = re.compile(rf"{_ASIDE} had ")
+_STATE = re.compile(
+    rf"{_ASIDE} (?:was|is|were|had been|became|has been|had become|seemed|remained)\b"
+    r"(?! (?:\w+ly |still |now |already |just )?\w+ing\b|about to)"
+)
+_FEELS = re.compile(  # what somebody is for a moment
+    rf"{_ASIDE} (?:was|were|had been|felt|looked|seemed|became) "
+    r"(?:\w+ly |so |very |much |too |quite |still |more |most )*(?:struck|surprised|astonished|embarrassed|confused|"
+    r"offended|pleased|delighted|amazed|startled|glad|horrified|displeased|silent|busy|alone|pale|ready|about|told|seen|"
+    r"heard|asked|sitting|standing|greeted|met|received|expected|absorbed|excited|frightened|alarmed|sad|irritable|"
+    r"occupied|quartered|stationed|wearing|dressed|there|here|in the|on the|at the)\b"
+)
+_HABIT = re.compile(r"\b(?:always|never|often|usually|seldom|generally)\b")
+_PRONOUN = re.compile(r"\b(?:he|she|his|her|him|they|their|them|it|its)\b", re.I)
 _PRONOUN_START = re.compile(r"(?:\w+ ){0,2}(?:he|she|they|it|I|we|who|what)\b", re.I)
-_PERFECT = re.compile(r"(?:,[^,;]{3,90},)? had ")
-_STATE = re.compile(r",? (?:was|is|were) (?!(?:\w+ly |still |now )?\w+ing\b|about to\b)")
-_CHINESE_START = re.compile("只见|忽见|正说|正在|一面|说着|因|于是|却(?!说)|又|那|这|此|彼|当下|且(?!说)|忽|早|正")
-_CHINESE_LISTED = re.compile("[、，]?(?:\\Z|等|、)")
-_CHINESE_CLAUSE = re.compile("[^，。；：．！？]*")
-
-ENGLISH_WEIGHTS: Mapping[str, float] = {
-    "all": -2.0,
-    "first": 0.5,
-    "clause": 0.2,
-    "dependent": 0.5,
-    "time": -0.8,
-    "hearsay": -1.5,
-    "object": 0.6,
-    "elsewhere": -0.2,
-    "towards": -0.2,
-    "about": -0.4,
-    "about place": -1.0,
-    "thing aside": -0.7,
-    "owner": -0.7,
-    "listed": -0.5,
-    "before": -0.3,
-    "pronoun first": -0.5,
-    "who": 0.5,
-    "whose": 0.15,
-    "perfect": 0.6,
-    "state": 1.0,
-    "telling": 1.35,
-    "near telling": 0.7,
-    "trait": 0.15,
-    "event": 0.1,
-    "deed": 0.05,
-    "gesture": -0.1,
-    "scene": -0.6,
-    "open": -0.17,
-    "length": 1.15,
-    "cut": -0.3,
-    "connective": -0.1,
-    "teller": -0.2,
-    "other place": 0.1,
-}
-CHINESE_WEIGHTS: Mapping[str, float] = {
-    "all": -0.85,
-    "first": -0.1,
-    "clause": -0.15,
-    "elsewhere": 0.15,
-    "place": -1.5,
-    "office": -3.0,
-    "listed": -0.25,
-    "clauses before": -0.35,
-    "clause deed": 0.5,
-    "deed": 0.17,
-    "event": 0.6,
-    "gesture": -0.7,
-    "thing": 0.15,
-    "start": -0.7,
-    "length": 1.1,
-    "short": -0.95,
-    "other place": 0.65,
-}
-
-
-class NamePlace(Struct, frozen=True):
-    """A name in a sentence: what stands before and behind it, and which others are named there."""
-
-    head: str
-    rest: str
-    is_subject: bool  # whether the sentence begins with it
-    is_place: bool
-    is_thing: bool  # no person
-    has_other_place: bool
-
-
-def weigh_statement(text: str, name: NamePlace, *, is_unspaced: bool) -> float:
-    """How much a sentence tells of a name in it; 0 where a reader may find it worth knowing or not."""
-    weights = CHINESE_WEIGHTS if is_unspaced else ENGLISH_WEIGHTS
-    features = list_chinese_features(text, name) if is_unspaced else list_english_features(text, name)
-    return weights["all"] + sum(weights[feature] * amount for feature, amount in features)
-
-
-def list_english_features(text: str, name: NamePlace) -> Iterator[tuple[str, float]]:
-    """The features of an English sentence by name, each with its amount."""
-    yield from _list_english_places(text, name)
-    for kind, count in _count_kinds(text).items():
-        yield kind, min(count, _MAX_COUNT)
-    yield "near telling", measure_sentence(name.head[-20:] + name.rest[:_NEAR])
-    yield "cut", not text.endswith((".", ";", ")", "”", "’"))
-    yield "telling", measure_sentence(text)
-    yield "length", min(len(text), 200) / 100
-    yield "open", min(len(_OPEN_WORD.findall(text)), _MAX_COUNT)
-    yield "connective", _CONNECTIVE_START.match(text) is not None
-    yield "teller", TELLER.search(text) is not None
-    yield "other place", name.has_other_place
-
-
-def _list_english_places(text: str, name: NamePlace) -> Iterator[tuple[str, float]]:
-    """Where a name stands: as the subject, as whom or what something is done to, in a list, in another clause."""
-    head, rest = name.head, name.rest
-    edge = max((one.end() for one in CLAUSE_EDGE.finditer(head)), default=0)
-    is_subject = name.is_subject or _is_finite(rest)
-    is_owner = _POSSESSIVE.match(rest) is not None
-    match = _BEFORE.search(head)
-    before = "" if match is None else match[1]
-    yield "owner", is_owner and not name.is_subject
-    yield "listed", (_LISTED_BEHIND.match(rest) or LISTED_BEFORE.search(head)) is not None
-    yield "who", rest.startswith((" who ", ", who "))
-    yield "pronoun first", not name.is_subject and _PRONOUN_START.match(text) is not None
-    yield "before", min(len(head) / 100, 2)
-    yield "whose", _OWN.search(rest) is not None
-    if is_subject and not is_owner:
-        is_time = before.lower() in _TIME
-        is_dependent = not is_time and _SUBORDINATOR.search(head, edge) is not None
-        yield "time" if is_time else "dependent" if is_dependent else "first" if name.is_subject else "clause", 1
-        yield "hearsay", is_dependent and _PRONOUN_START.match(text) is not None
-        yield "perfect", _PERFECT.match(rest) is not None
-        yield "state", _STATE.match(rest) is not None
-        return
-    yield "thing aside", name.is_thing
-    if before in _ABOUT:
-        yield "about place" if name.is_place else "about", 1
-    elif before in _TOWARDS:
-        yield "towards", not name.is_place
-    elif before and ("deed" in _find_kinds(before) or "event" in _find_kinds(before) or before.endswith("ed")):
-        yield "object", 1
-    else:
-        yield "elsewhere", 1
+_TALK = re.compile(
+    r"\b(?:said|asked|replied|told|spoke|speaking|talk|talking|conversation|story|words|question|letter|heard)\b"
+)
+_PEOPLE = re.compile(r"\b(?:we|us|our|you|one|man|men|people|mankind)\b")
+_HELD = re.compile(
+    r"\b(?:captur|occup|burn|abandon|enter|left|leav|defend|surrender|besieg|reach|settl|found|own|govern)\w* "
+    r"(?:the |old )?\Z"
+)
 
 
 def _is_finite(rest: str) -> bool:
@@ -194,34 +240,119 @@ def _is_finite(rest: str) -> bool:
     return verb is not None and (verb[1] in _AUXILIARY or verb[1].endswith("ed") or verb[1] in _IRREGULAR)
 
 
-def _count_kinds(text: str) -> Mapping[str, int]:
-    return Counter(kind for word in WORD.findall(text) for kind in _find_kinds(word.lower()))
-
-
 @lru_cache(maxsize=1 << 15)
-def _find_kinds(word: str) -> tuple[str, ...]:
+def _find_english_kinds(word: str) -> tuple[str, ...]:
     root = stem(word)
     return tuple(kind for kind, roots in _ENGLISH_KINDS.items() if root in roots)
 
 
-def list_chinese_features(text: str, name: NamePlace) -> Iterator[tuple[str, float]]:
-    """The features of a Chinese sentence by name, each with its amount."""
-    head, rest = name.head, name.rest
-    edge = max((one.end() for one in UNSPACED_CLAUSE_EDGE.finditer(head)), default=0)
-    is_subject = name.is_subject or UNSPACED_CONNECTIVES.fullmatch(head[edge:]) is not None
-    behind = _CHINESE_CLAUSE.match(rest)
-    clause = head[edge:] + (behind[0] if behind is not None else "")
-    yield "place", name.is_place
-    yield "office", name.is_place and CHINESE_OFFICE.match(rest) is not None
-    yield "clause" if is_subject and not name.is_subject else "first" if is_subject else "elsewhere", 1
-    yield "listed", head.endswith("、") or _CHINESE_LISTED.match(rest) is not None
-    yield "clauses before", min(head.count("，") + head.count("；"), _MAX_COUNT)
-    yield "clause deed", min(len(_CHINESE_DEED.findall(clause)), 2)
-    yield "deed", min(len(set(_CHINESE_DEED.findall(text))), 6)
-    yield "event", min(len(set(CHINESE_EVENT_WORD.findall(text))), 3)
-    yield "gesture", min(len(_CHINESE_GESTURE.findall(text)), _MAX_COUNT)
-    yield "thing", min(len(set(_CHINESE_THING.findall(text))), 5)
-    yield "start", _CHINESE_START.match(text) is not None
-    yield "length", min(len(text), 60) / 30
-    yield "short", len(text) < 14
-    yield "other place", name.has_other_place
+_NEAR_KINDS = ("appointment", "death", "killing", "holding", "lasting", "matter")
+_MATTER_KINDS = (*_NEAR_KINDS, "title", "feeling")
+
+
+def _read_chinese_kinds() -> Mapping[str, Sequence[tuple[str, tuple[str, ...]]]]:
+    """The Chinese words with their kinds, by their first character, the longest first."""
+    kinds: dict[str, tuple[str, ...]] = {}
+    for kind in (*_MATTER_KINDS, "march", "errand", "movement", "talk", "instant"):
+        for word in _WORDS[f"chinese_{kind}"]:
+            kinds[word] = (*kinds.get(word, ()), kind)
+    by_first: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    for word in sorted(kinds, key=len, reverse=True):
+        by_first.setdefault(word[0], []).append((word, kinds[word]))
+    return by_first
+
+
+_CHINESE_KINDS = _read_chinese_kinds()
+
+
+def _find_chinese_words(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Where words of some kinds begin, with their kinds; none overlaps the one before."""
+    free = 0  # where the next word may begin
+    for at, character in enumerate(text):
+        if at >= free and character in _CHINESE_KINDS:
+            for word, kinds in _CHINESE_KINDS[character]:
+                if text.startswith(word, at):
+                    yield at, kinds
+                    free = at + len(word)
+                    break
+
+
+_SENT = re.compile("[令命使遣差派教叫着唤拨留召调]\\Z")
+_APPOINTED = re.compile("[封拜授加迁升表以立赠贬荐举用]\\Z")
+_BY = re.compile("(?:被|为|遭|受|亏得?)\\Z")
+_OVERCOME = re.compile("(?:[斩擒围困救败破伐讨攻取夺袭]|杀了?)\\Z")
+_CHINESE_HELD = re.compile("(?:守|据|取|得|失|弃|破|夺|屯兵?|领)[了住于]?\\Z")
+_CHINESE_LISTED = re.compile("、|等|[二三四][人将]|众人|一干")
+_PERCEIVES = re.compile("[^，。；]{0,3}(?:闻|听|见|看|瞧|晓得|知|想|料|恐|望|问|以为)")
+_SOMEBODY_OF = re.compile(
+    "[之的]?(?:[母父妻子女儿媳弟兄妹姐侄孙军兵营寨船使首尸房屋家处]|乳母|乳父|丫头|丫鬟|小厮|部将|部下)"
+)
+# words that mean somebody or something which only the sentences before name
+_OPEN = re.compile(
+    "其[家尸首妹子母人言计谋意忠书众说军兵故事势]|之(?=[，。；．]|\\Z)|他|二人|[此那]人|这(?:[话事个人女]|婆子|小丫头)|如此|此[事言计意]"
+)
+_AS_TITLE = re.compile("为[^，。；]{0,10}(?:" + "|".join(sorted(_WORDS["chinese_title"], key=len, reverse=True)) + ")")
+
+ENGLISH_WEIGHTS: Mapping[str, float] = {
+    "all": -1.42,
+    "lasting": 1.53,
+    "event": 0.66,
+    "done": 1.35,
+    "place": -1.49,
+    "thing": -1.38,
+    "place first": 0.73,
+    "within place": -0.58,
+    "held place": -1.52,
+    "owner": -0.41,
+    "listed": -0.46,
+    "who": 0.45,
+    "perfect": 0.49,
+    "state": 0.77,
+    "feels": -1.26,
+    "name before": -0.41,
+    "pronoun before": -0.22,
+    "pronoun first": -0.55,
+    "length": 1.35,
+    "talk": -0.49,
+    "people": -0.24,
+    "telling": 1.14,
+    "near money": 0.41,
+    "near feeling": 0.23,
+    "near gesture": -0.37,
+    "scene": -0.39,
+    "clothes": -0.67,
+    "words": 0.2,
+}
+CHINESE_WEIGHTS: Mapping[str, float] = {
+    "all": -0.63,
+    "lasting": 1.81,
+    "event": 0.61,
+    "done": 1.54,
+    "role": 1.67,
+    "place": -1.36,
+    "office": -1.72,
+    "held place": 1.81,
+    "appointed": 0.87,
+    "by": 0.76,
+    "listed": -0.48,
+    "perceives": -0.9,
+    "somebody of": -0.28,
+    "open": -0.88,
+    "far": -0.46,
+    "length": 0.51,
+    "own length": 0.46,
+    "as": 1.32,
+    "appointment": 0.69,
+    "death": 0.85,
+    "killing": 1.75,
+    "holding": 0.57,
+    "feeling": 0.64,
+    "march": -0.24,
+    "errand": -0.77,
+    "movement": -0.39,
+    "talk": -0.23,
+    "near": 0.38,
+    "elsewhere": 0.29,
+    "talk elsewhere": -0.33,
+    "instant elsewhere": -0.43,
+}
