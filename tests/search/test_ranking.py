@@ -38,6 +38,20 @@ def test_an_answer_is_found_by_the_words_of_its_question() -> None:
     assert sorted(found) == [3, 4]
 
 
+def test_what_follows_a_word_is_found_before_what_precedes_it() -> None:
+    lines = [f"{FILL} {n}" for n in range(9)]
+    lines[4] = "The astrolabe stood on the table."
+    assert numbers(SearchIndex([talk(*lines)]), "astrolabe") == [4, 5, 3, 6, 2]
+
+
+def test_words_that_stand_side_by_side_in_the_question_are_found_side_by_side_first() -> None:
+    apart = "a man came to the old house"
+    together = "a house had the old man come"
+    index = SearchIndex([talk(apart), talk(together, name="u"), talk(FILL, name="v")])
+    assert first(index, "Where is the old man?") == together
+    assert first(index, "Where is the old house?") == apart
+
+
 def test_a_question_that_holds_the_word_is_found_in_the_smallest_index_too() -> None:
     index = SearchIndex([talk("What happened to the astrolabe?", "It fell into the sea.", "The nets are dry.")])
     assert set(numbers(index, "astrolabe", 3)) == {0, 1, 2}
@@ -86,6 +100,13 @@ def test_chinese_is_found_by_its_characters() -> None:
         [talk("潮水涨了又退"), talk("星盘放在桌上，已经碎了", name="u"), talk("石头还是石头", name="v")]
     )
     assert first(index, "谁打碎了星盘？") == "星盘放在桌上，已经碎了"
+
+
+def test_the_words_that_ask_in_chinese_find_nothing() -> None:
+    index = SearchIndex([talk("你说什么？他怎么了？"), talk("星盘放在桌上", name="u"), talk("石头还是石头", name="v")])
+    assert numbers(index, "什么？") == []
+    assert numbers(index, "星盘怎么了？") == [1, 0]
+    assert numbers(index, "星盘怎么") == [1]
 
 
 def test_names_count_beside_the_text() -> None:

@@ -7,7 +7,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fabula.text.stemmer import stem
-from fabula.text.terms import count_shared_terms, count_terms, is_shared_term, is_single_character, split_terms
+from fabula.text.terms import (
+    count_shared_terms,
+    count_terms,
+    is_shared_term,
+    is_single_character,
+    list_word_pairs,
+    split_terms,
+)
 
 
 def test_chinese_is_compared_by_pairs_and_single_characters() -> None:
@@ -77,3 +84,10 @@ def test_the_lent_terms_and_the_characters_are_those_that_are_counted(text: str)
     found = count_terms(text)
     assert words == {term: number for term, number in found.items() if is_shared_term(term)}
     assert characters == {term: number for term, number in found.items() if is_single_character(term)}
+
+
+def test_the_pairs_of_words_are_those_that_stand_side_by_side() -> None:
+    assert list_word_pairs("Old men's boats") == [("old", "man"), ("man", "boat")]
+    assert list_word_pairs("the old") == [("", "old")]
+    assert list_word_pairs("old 灯塔 man") == [("old", ""), ("", "man")]
+    assert list_word_pairs("old") == []

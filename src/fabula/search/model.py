@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct
+
+ReadPassage = Callable[[int], str]  # the text of the passage with this number
 
 
 class Passage(Struct, frozen=True, gc=False):

@@ -8,13 +8,13 @@ that the book keeps together. Those found by mistake name few passages, or none,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
 
 from fabula.search.index.inverted_index import Integers, InvertedIndex
-from fabula.search.model import Query
+from fabula.search.model import Query, ReadPassage
 from fabula.text.names.surnames import SURNAMES
 from fabula.text.segmenter import load_segmenter
 from fabula.text.terms import count_shared_terms
@@ -28,8 +28,6 @@ MIN_PASSAGES = 3  # that hold a Chinese name which the segmenter does not know
 _CAPITALISED = re.compile(r"\b[A-ZÀ-Þ][a-zß-ÿ]+(?:-[A-ZÀ-Þ][a-zß-ÿ]+)*")
 _HAN = re.compile("[\u3400-\u9fff]{2,}")
 _NAME_TAGS = ("nr", "ns", "nt", "nz")
-
-ReadPassage = Callable[[int], str]
 
 
 def list_candidates(query: Query) -> list[str]:

@@ -1,9 +1,10 @@
 """Rank passages for a query.
 
-Terms count as in BM25, with four additions. A passage shares in the terms of its neighbours, because an answer seldom
-repeats the words of its question. A document that holds much of the query lifts all its passages, and so does a session
-of which several passages score well. The speaker and the date count where the query names a person or a date. Semantic
-scores, where there are any, are added on the scale of the best passage.
+Terms count as in BM25, with five additions. A passage shares in the terms of its neighbours, most in those before it,
+because an answer seldom repeats the words of its question. Words that stand side by side in the question count once
+more where they do so in a passage. A document that holds much of the query lifts all its passages, and so does a
+session of which several passages score well. The speaker and the date count where the query names a person or a date.
+Semantic scores, where there are any, are added on the scale of the best passage.
 
 The time of a search depends on how many terms are looked up, so their number is limited: of a long query only the
 rarest terms count.
@@ -11,6 +12,7 @@ rarest terms count.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import sqrt
@@ -21,13 +23,23 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from fabula.search.dates import DateReference, find_date_references
-from fabula.search.index.inverted_index import Integers, InvertedIndex, WeightedNumbers
-from fabula.search.index.passage_table import NEIGHBOUR_SHARES, Numbers, PassageTable, share_with_neighbours
-from fabula.search.model import Query, SearchHit
+from fabula.search.index.inverted_index import Entries, Integers, InvertedIndex, WeightedNumbers
+from fabula.search.index.passage_table import (
+    AFTER_SHARES,
+    BEFORE_SHARES,
+    NEARNESS_SHARES,
+    Numbers,
+    PassageTable,
+    share_with_neighbours,
+)
+from fabula.search.model import Query, ReadPassage, SearchHit
+from fabula.search.word_pairs import MAX_PAIRS, find_word_pairs
 from fabula.text.terms import EXACT_PREFIX, count_terms, is_shared_term, is_single_character
+from fabula.text.word_list import load_word_lists
 
 K1, B = 1.0, 0.6  # BM25: the saturation of repeated terms, and the weight of a passage's length
 DOCUMENT_B = 0.75  # the same for a document's length
+PAIR_WEIGHT = 0.4  # of two words that stand side by side, beside each of them
 EXACT_WEIGHT = 0.1  # of a word as written, beside its stem
 CHARACTER_WEIGHT = 1.5  # of a single character, beside its pairs
 DOCUMENT_WEIGHT = 0.3
@@ -47,14 +59,18 @@ MAX_CELLS = 1_000_000  # or fewer where there are very many passages
 MAX_DATE_CHARACTERS = 400  # of a query part in which dates are looked for
 MAX_DATES = 4
 NAME_WEIGHT = 0.5  # added to a term that is part of a name
+_QUESTION_WORDS = re.compile("|".join(sorted(load_word_lists("stop_words")["questions"], key=len, reverse=True)))
 _SHARED_REACH = 5  # passages among which a shared term is spread
 _MIN_SPEAKER_TERM = 3  # letters of a term by which a speaker is recognised
 
 
-def score_question(index: InvertedIndex, table: PassageTable, query: Query) -> Numbers:
+def score_question(index: InvertedIndex, table: PassageTable, query: Query, read_passage: ReadPassage) -> Numbers:
     """The score of each passage by its terms, its speaker and its date; 0 where nothing matches."""
     terms = _make_query_terms(index, query, table.slot_count, with_dates=table.has_dates)
-    scores = _score_shared(index, table, terms.shared)
+    numbers, weights = terms.shared
+    scores = _score_shared(table, index.find_postings(numbers), weights)
+    pairs = find_word_pairs(index, query, read_passage)
+    scores += PAIR_WEIGHT * _score_shared(table, pairs, np.ones(MAX_PAIRS, np.float32))
     scores += EXACT_WEIGHT * _score_own(index, table, terms.exact)
     scores += CHARACTER_WEIGHT * _score_own(index, table, terms.characters)
     if len(table.document_length) > 1:
@@ -87,17 +103,16 @@ def _rarity(passages: NDArray[np.int64] | int, size: int) -> NDArray[np.float32]
     return np.log(1 + (size - passages + 0.5) / (np.asarray(passages) + 0.5)).astype(np.float32)
 
 
-def _score_shared(index: InvertedIndex, table: PassageTable, terms: WeightedNumbers) -> Numbers:
-    """The score of the terms that a passage and its neighbours hold together."""
-    numbers, weights = terms
-    if not len(numbers):
+def _score_shared(table: PassageTable, entries: Entries, weights: Numbers) -> Numbers:
+    """The score of the terms, or pairs of words, that a passage and its neighbours hold together."""
+    rows, passages, counts = entries
+    if not len(rows):
         return np.zeros(table.size, np.float32)
-    rows, passages, counts = index.find_postings(numbers)
     own = rows * table.slot_count + table.slots[passages]
     cells, shares = [own], [counts]
-    for distance, share in enumerate(NEIGHBOUR_SHARES, 1):
-        cells += [own - distance, own + distance]
-        shares += [share * counts, share * counts]
+    for distance, (after, before) in enumerate(zip(AFTER_SHARES, BEFORE_SHARES, strict=True), 1):
+        cells += [own + distance, own - distance]
+        shares += [after * counts, before * counts]
     cell, count = _sum_cells(np.concatenate(cells), np.concatenate(shares), len(weights) * table.slot_count)
     row, slot = np.divmod(cell, table.slot_count)
     is_passage = table.passage_at_slot[slot] >= 0
@@ -199,7 +214,7 @@ def add_semantic_scores(
     if not is_page:
         row = np.zeros(table.slot_count, np.float32)
         row[table.slots] = nearness
-        nearness = share_with_neighbours(row)[table.slots]
+        nearness = share_with_neighbours(row, NEARNESS_SHARES, NEARNESS_SHARES)[table.slots]
     nearness = np.maximum(nearness, 0)
     best, nearest = (find_best(numbers, allowed) or 1.0 for numbers in (scores, nearness))
     weight = PAGE_SEMANTIC_WEIGHT if is_page else SEMANTIC_WEIGHT
@@ -257,7 +272,7 @@ def _make_query_terms(index: InvertedIndex, query: Query, slot_count: int, *, wi
     for part, weight in query.parts:
         if weight > 0:
             text = _cut_middle(part)
-            for term, count in count_terms(text).items():
+            for term, count in count_terms(_QUESTION_WORDS.sub(" ", text)).items():
                 weights[term] = weights.get(term, 0.0) + weight / top * sqrt(min(count, 3))
             if with_dates and weight == top and not query.is_page:
                 dates.extend(find_date_references(text[:MAX_DATE_CHARACTERS], query.now))

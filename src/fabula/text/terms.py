@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from operator import add
 
 from fabula.text.stemmer import stem
@@ -67,6 +67,12 @@ def list_shared_terms(text: str) -> list[tuple[int, str]] | None:
     if len(lowered) != len(text) or not (lowered.isascii() or not _UNSPACED_LETTER.search(lowered)):
         return None
     return [(word.start(), term) for word in _WORD.finditer(lowered) if (term := _make_shared_term(word[0]))]
+
+
+def list_word_pairs(text: str) -> list[tuple[str, str]]:
+    """The shared terms of each two words that stand side by side; "" for a stop word and for unspaced text."""
+    words = _WORD.findall(text.lower())
+    return [*pairwise([_make_shared_term(word) if word[0] < _FIRST_UNSPACED else "" for word in words])]
 
 
 def _split_runs(text: str) -> tuple[list[str], list[str]]:

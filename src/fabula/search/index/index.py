@@ -86,9 +86,10 @@ class SearchIndex:
         """
         if not self.passages or limit <= 0:
             return []
-        score = score_page_query if query.is_page else score_question
-        scores = score(self._inverted, self._table, query)
-        if query.is_page:
+        if not query.is_page:
+            scores = score_question(self._inverted, self._table, query, self._read_passage)
+        else:
+            scores = score_page_query(self._inverted, self._table, query)
             found = map(self._find_name_passages, list_candidates(query))
             names = islice((each for each in found if each is not None), MAX_NAMES)
             scores = add_name_scores(scores, names, allowed)
@@ -106,7 +107,8 @@ class SearchIndex:
         if scores is None:
             if len(self._question_scores) >= _MAX_CACHED_QUESTIONS:
                 self._question_scores.clear()
-            scores = score_question(self._inverted, self._table, Query(parts=((question, 1.0),)))
+            query = Query(parts=((question, 1.0),))
+            scores = score_question(self._inverted, self._table, query, self._read_passage)
             self._question_scores[question] = scores
         return choose_best(self._table, np.where(allowed, scores, 0.0), limit)
 
@@ -156,6 +158,9 @@ class SearchIndex:
             if 0 <= other < len(slots) and abs(int(slots[other]) - int(slots[number])) == 1
         ]
 
+    def _read_passage(self, number: int) -> str:
+        return self.passages[number].text
+
     def _find_name_passages(self, name: str) -> tuple[Integers, NDArray[np.float32]] | None:
         """The passages with a name and what they are worth, cached; None where it is no name here."""
         known = self._names.get(name, _UNKNOWN)
@@ -163,7 +168,7 @@ class SearchIndex:
             return known
         if len(self._names) >= _MAX_CACHED_NAMES:
             self._names.clear()
-        found = find_name_passages(self._inverted, name, lambda number: self.passages[number].text)
+        found = find_name_passages(self._inverted, name, self._read_passage)
         weighed = self._names[name] = (found, weigh_name(self._table, found)) if len(found) else None
         return weighed
 

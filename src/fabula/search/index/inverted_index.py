@@ -23,6 +23,8 @@ from fabula.text.bounded_cache import BoundedTextCache
 from fabula.text.terms import count_terms
 
 Integers = NDArray[np.int32]
+# the place of a term among those that are looked up, the passage that holds it, and how often
+Entries = tuple[NDArray[np.int64], Integers, NDArray[np.float32]]
 WeightedNumbers = tuple[Integers, NDArray[np.float32]]  # numbers of terms, and the weight of each
 
 QUERY_CACHE_CHARACTERS = 1_000_000  # of query text whose terms are cached
@@ -139,9 +141,7 @@ class InvertedIndex(Struct, frozen=True, eq=False):
         """How many passages hold each of these terms."""
         return self.starts[terms + 1] - self.starts[terms]
 
-    def find_postings(
-        self, terms: NDArray[np.int64] | Integers
-    ) -> tuple[NDArray[np.int64], Integers, NDArray[np.float32]]:
+    def find_postings(self, terms: NDArray[np.int64] | Integers) -> Entries:
         """All entries of these terms: the place of the term in `terms`, the passage, and the count."""
         entry_counts = self.count_passages(terms)
         rows = np.repeat(np.arange(len(terms)), entry_counts)

@@ -19,8 +19,10 @@ from fabula.search.message_header import parse_message_header
 from fabula.search.model import Passage, SearchDocument
 from fabula.text.telling import measure_telling
 
-NEIGHBOUR_SHARES = (0.3, 0.15)  # of a term's count that the passages at distance 1 and 2 get
-GAP = len(NEIGHBOUR_SHARES)  # empty slots between documents
+AFTER_SHARES = (0.4, 0.2)  # of a term's count that the first and the second passage after it get,
+BEFORE_SHARES = (0.2, 0.1)  # and the passages before it: who and what is spoken of was named further up
+NEARNESS_SHARES = (0.3, 0.15)  # of a passage's nearness in meaning that those on either side get
+GAP = 2  # empty slots between documents, as many as there are shares on one side
 PAUSE = timedelta(hours=6)  # after which people speak of something else
 
 Numbers = NDArray[np.float32]
@@ -182,15 +184,18 @@ def build_passage_table(documents: Sequence[DocumentTraits]) -> PassageTable:
 def _measure_with_neighbours(slots: NDArray[np.int32], slot_count: int, lengths: Numbers) -> Numbers:
     row = np.zeros(slot_count, np.float32)
     row[slots] = lengths
-    return _divide_by_mean(share_with_neighbours(row)[slots])
+    return _divide_by_mean(share_with_neighbours(row, AFTER_SHARES, BEFORE_SHARES)[slots])
 
 
-def share_with_neighbours(row: Numbers) -> Numbers:
-    """A value for each slot: its own, and the shares it gets from the slots beside it."""
+def share_with_neighbours(row: Numbers, after: Sequence[float], before: Sequence[float]) -> Numbers:
+    """A value for each slot: its own, and the shares it gets from the slots around it.
+
+    The slots after one get `after` of its value, the nearest first, and those before it get `before`.
+    """
     total = row.copy()
-    for distance, share in enumerate(NEIGHBOUR_SHARES, 1):
-        total[distance:] += share * row[:-distance]
-        total[:-distance] += share * row[distance:]
+    for distance, (share_after, share_before) in enumerate(zip(after, before, strict=True), 1):
+        total[distance:] += share_after * row[:-distance]
+        total[:-distance] += share_before * row[distance:]
     return total
 
 
