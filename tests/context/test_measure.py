@@ -29,7 +29,7 @@ def test_a_fragment_that_comes_again_and_again_is_measured_once() -> None:
         measure_once(measure, n)
         if n % (FULL // 2) == 0:
             assert measure.measure_fragment(FACT, not_revealed=False) is first
-    assert len(measure._fragments.recent) <= FULL + 1
+    assert len(measure.measured.recent) <= FULL + 1
 
 
 def test_a_fragment_that_does_not_come_again_is_forgotten() -> None:
@@ -51,7 +51,7 @@ def test_a_fragment_of_one_request_is_not_cached() -> None:
         is_single_use=True,
     )
     assert measure.measure_fragment(after, not_revealed=False).text == "And so on."
-    assert not measure._fragments.recent
+    assert not measure.measured.recent
 
 
 def test_a_mark_is_not_cached() -> None:

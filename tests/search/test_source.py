@@ -370,6 +370,6 @@ def test_passages_are_not_cached_as_measured_fragments_because_each_request_make
         request = fabula.request(cursor=2000, additional_input=f"What happened to the astrolabe{n % 4 + 1}?")
         trace = engine.inspect(request, fabula.view).trace
         found += sum(verdict.source.startswith("search:") and verdict.included for verdict in trace)
-    cached = [piece for measure in engine._measures.values() for piece in measure._fragments.recent.values()]
+    cached = [piece for measure in engine._measures.values() for piece in measure.measured.recent.values()]
     assert found > len(cached) > 0
     assert not [piece for piece in cached if piece.kind == "search"]

@@ -83,9 +83,11 @@ class CodexSource:
         ]
         facts = _select_facts([(one, scores[one.id]) for one in offered if one.id in scores], source_request, view)
         fragments: list[Fragment] = []
+        render = codex.render
         for entry in offered:
-            fragments += codex.render(entry, scores.get(entry.id, 0.0))
-            fragments += facts.get(entry.id, ())
+            fragments += render(entry, scores.get(entry.id, 0.0))
+            if entry.id in facts:
+                fragments += facts[entry.id]
         return fragments
 
     def explain_offered(self, source_request: SourceRequest, view: View) -> Mapping[str, Sentence]:

@@ -29,7 +29,7 @@ from fabula.context.candidates import (
     limit_injected,
     sort_candidates,
 )
-from fabula.context.continuity import Continuity, find_held_knowers, name_place
+from fabula.context.continuity import Continuity, find_held_knowers
 from fabula.context.fit import Selection, fit
 from fabula.context.gate import Gate
 from fabula.context.gather import (
@@ -41,7 +41,7 @@ from fabula.context.gather import (
     explain_offered,
     find_character_name,
 )
-from fabula.context.measure import Measure, MeasuredFragment
+from fabula.context.measure import Measure
 from fabula.context.nearby import Nearby, find_nearby
 from fabula.context.order import (
     RetrievedOrder,
@@ -59,7 +59,7 @@ from fabula.context.render import RenderedPrompt, render
 from fabula.context.request import HistoryWindow, Request, SourceRequest
 from fabula.context.result import Result
 from fabula.context.trace import Reason, Trace, Verdict
-from fabula.context.vantage import at_stored_position, resolve_vantage
+from fabula.context.vantage import at_stored_position
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.core.messages import Sentence, join_names, plural
@@ -117,11 +117,8 @@ class Assembly(Struct, kw_only=True):
     gatherer: Gatherer
     limits: Limits
     dry_run: bool
-
-    @property
-    def place(self) -> str:
-        """The conversation and document of the request, as a continuity names them."""
-        return name_place(self.request.conversation_id, self.request.document_id)
+    vantage: Vantage
+    place: str  # the conversation and document of the request, as a continuity names them
 
     @property
     def same_place(self) -> bool:
@@ -149,7 +146,7 @@ class Assembly(Struct, kw_only=True):
         budget = compute_budget(measure, recipe, preset, identity, profile, request.reply_tokens)
         source_request = SourceRequest(
             request=request,
-            vantage=resolve_vantage(request, self.view),
+            vantage=self.vantage,
             language=self.view.project.language,
             tokenizer=measure.tokenizer,
             token_shares=budget.shares,
@@ -433,6 +430,10 @@ class Assembly(Struct, kw_only=True):
         late_tokens = 0
         if resent and not source_request.reselect:
             late_tokens = self.before.late_tokens_spent + sum([piece.tokens for piece in resent])
+        main, late = [piece.fragment for piece in order.main], [piece.fragment for piece in order.late]
+        layer = (*main, *late)
+        sources = [one.source for one in layer]
+        common = [one for one in layer if one.placement is None]
         state = collect_source_state(self.sources.others.stateful, source_request, self.view)
         if prepared.conditions is not None and prepared.conditions.active_since:
             state[_CONDITION_STATE] = msgspec.json.encode(prepared.conditions.active_since)
@@ -445,28 +446,23 @@ class Assembly(Struct, kw_only=True):
             window_checksum=window.checksum_at(cut.start) if window is not None and cut is not None else 0,
             window_budget=selection.window_budget,
             history_start=selection.history[0].fragment.source if selection.history else None,
-            retrieved=tuple([piece.fragment.source for piece in order.main]),
-            placed=tuple([piece.fragment.source for piece in order.main if piece.fragment.placement is not None]),
+            retrieved=tuple(sources[: len(main)]),
+            placed=tuple([one.source for one in main if one.placement is not None]) if len(common) < len(layer) else (),
             retrieved_tokens=rendered.tokens_of("retrieved"),
             selection_count=self.before.selection_count + source_request.reselect,
-            late=tuple([piece.fragment.source for piece in order.late]),
+            late=tuple(sources[len(main) :]),
             late_after=order.late_after,
             late_tokens_spent=late_tokens,
             resend_tokens=shown,
-            unused_requests=count_unused_requests(order, self.before),
+            unused_requests=count_unused_requests(layer, self.before),
             included_at=find_first_offsets(
-                order, self.before, self._find_last_offset(source_request.vantage), same_place=self.same_place
+                sources, self.before, self._find_last_offset(source_request.vantage), same_place=self.same_place
             ),
             rules_left_out=selection.rules_left_out,
             source_state=state,
-            known_to=self._find_knowers(selection.history, order.main, order.late),
+            known_to=self._find_knowers([piece.fragment for piece in selection.history], common),
             held_known_to=find_held_knowers(
-                self.before,
-                [
-                    piece.fragment.source
-                    for piece in (*order.main, *order.late)
-                    if piece.fragment.score == PREVIOUSLY_INCLUDED and piece.fragment.placement is None
-                ],
+                self.before, [one.source for one in common if one.score == PREVIOUSLY_INCLUDED]
             ),
         )
 
@@ -474,10 +470,10 @@ class Assembly(Struct, kw_only=True):
         """The offset up to which the request shows its document: the selected text may stand behind the cursor."""
         return max(_offset_of(vantage), *(self.request.selection or (0,)))
 
-    def _find_knowers(self, *groups: Iterable[MeasuredFragment]) -> tuple[str, ...] | None:
+    def _find_knowers(self, *groups: Iterable[Fragment]) -> tuple[str, ...] | None:
         """Return who knows the input and all fragments in the common part of the prompt; None: everybody."""
         audience = self.request.input_known_to
-        known = {piece.fragment.known_to for group in groups for piece in group if piece.fragment.placement is None}
+        known = {one.known_to for group in groups for one in group if one.placement is None}
         limits = [one for one in (*known, None if audience is None else frozenset(audience)) if one is not None]
         return tuple(sorted(frozenset.intersection(*limits))) if limits else None
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from fabula.context.attachments import NO_ROOM_FOR_ATTACHMENT, is_attachment
 from fabula.context.budget import Limits
 from fabula.context.gate import Gate
-from fabula.context.measure import SECTIONS, STABLE_SECTIONS, Measure, MeasuredFragment, MeasuredGroup
+from fabula.context.measure import OTHER_SECTIONS, STABLE_SECTIONS, Measure, MeasuredFragment, MeasuredGroup
 from fabula.context.trace import FragmentOutcome, Reason, name_fragment
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Part
@@ -44,12 +44,21 @@ class Candidates(Struct):
     instruction: list[MeasuredFragment] = field(default_factory=list)
     window: TextWindow | None = None
     window_tokens: int = 0
+    stable_tokens: int | None = None  # of rules and settings, where they were counted before
     outcomes: list[FragmentOutcome] = field(default_factory=list)
     not_revealed: set[int] = field(default_factory=set)  # ids of fragments the story has not revealed yet
 
     def count_tokens(self) -> int:
         """The tokens of everything but the text window."""
-        return sum([piece.tokens for name in SECTIONS for piece in getattr(self, name)])
+        stable = self._sum_tokens(STABLE_SECTIONS) if self.stable_tokens is None else self.stable_tokens
+        return stable + self._sum_tokens(OTHER_SECTIONS)
+
+    def count_stable_tokens(self) -> None:
+        """Count rules and settings, which come again with each request."""
+        self.stable_tokens = self._sum_tokens(STABLE_SECTIONS)
+
+    def _sum_tokens(self, names: Sequence[str]) -> int:
+        return sum([piece.tokens for name in names for piece in getattr(self, name)])
 
     def drop(self, fragment: Fragment, reason: Reason, tokens: int = 0, detail: str = "") -> None:
         """Record that a fragment is left out, and why."""
@@ -76,14 +85,18 @@ def sort_candidates(
         else:
             others += known.pieces
     limited: list[MeasuredFragment] = []  # rules and settings that the position decides on
+    retrieved = candidates.retrieved
     for piece in others:
-        if piece.section in STABLE_SECTIONS:
+        if piece.section == "retrieved":  # most of them are
+            retrieved.append(piece)
+        elif piece.section in STABLE_SECTIONS:
             limited.append(piece)
         else:
             getattr(candidates, piece.section).append(piece)
     sort = _sort_rules if limited else _sort_rules_once
     rules = sort(tuple(stable), tuple(limited))
     candidates.constraints, candidates.rules, candidates.settings = rules.constraints, rules.rules, rules.settings
+    candidates.stable_tokens = rules.stable_tokens
     candidates.outcomes += rules.outcomes
     _drop_duplicates(candidates, ("retrieved",), _by_score)
     return candidates
@@ -96,6 +109,7 @@ def _sort_rules(groups: tuple[MeasuredGroup, ...], limited: tuple[MeasuredFragme
         getattr(candidates, piece.section).append(piece)
     _drop_duplicates(candidates, ("constraints", "rules"), _by_tier)
     _drop_duplicates(candidates, ("settings",), _by_tier)
+    candidates.count_stable_tokens()
     return candidates
 
 
@@ -107,8 +121,14 @@ def _admit(
 ) -> list[MeasuredFragment]:
     """The fragments of a group that pass, measured. A text window becomes the one of the candidates."""
     pieces: list[MeasuredFragment] = []
+    judge, recent = gate.judge, measure.measured.recent
     for fragment in group:
-        reason = gate.judge(fragment)
+        reason = judge(fragment)
+        if reason is None and not excluded:
+            known = recent.get(id(fragment))
+            if known is not None and known.fragment is fragment:  # most fragments come again with each request
+                pieces.append(known)
+                continue
         not_revealed = reason is Reason.NOT_REVEALED
         if not_revealed:
             candidates.not_revealed.add(id(fragment))
@@ -270,6 +290,7 @@ def limit_injected(candidates: Candidates, limit: int | None, measure: Measure) 
             prompt = piece.fragment.display_name
             warnings.append(measure.phrases.format_warning(Code.FIXED_PROMPT_DROPPED, name=prompt))
     for name, ids in dropped.items():
+        candidates.stable_tokens = None
         setattr(candidates, name, [piece for piece in getattr(candidates, name) if id(piece) not in ids])
     return warnings
 

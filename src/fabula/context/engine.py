@@ -166,22 +166,20 @@ class Engine:
         measure = self._find_measure(request, view.project.language, warnings)
         profile = self._check_profile(view.snapshot(BudgetProfile), measure.phrases, warnings)
         warnings += self._warn_of_sources(setup, measure.phrases)
+        place, vantage = name_place(request.conversation_id, request.document_id), resolve_vantage(request, view)
         assembly = Assembly(
             request=request,
             view=view,
             recipe=recipe,
             preset=self._complete_preset(request.preset or recipe.preset, recipe.preset, view.snapshot(UserProfile)),
             fragments=fragments,
-            before=continue_from(
-                continuity,
-                name_place(request.conversation_id, request.document_id),
-                resolve_vantage(request, view),
-                view.timeline,
-            ),
+            before=continue_from(continuity, place, vantage, view.timeline),
             sources=setup.sources,
             gatherer=self._gatherer,
             limits=setup.limits,
             dry_run=dry_run,
+            vantage=vantage,
+            place=place,
         )
         try:
             return assembly.run(measure, profile, warnings)

@@ -54,7 +54,7 @@ class Gate(Struct, frozen=True):
 def judge_fragment(fragment: Fragment, vantage: Vantage, timeline: Timeline) -> Reason | None:
     """The strictest reason against a fragment and everything it was derived from; None where there is none."""
     strictest = judge_visibility(fragment, vantage, timeline)
-    if strictest is not None and strictest is not Reason.NOT_REVEALED:
+    if not fragment.derived_from or (strictest is not None and strictest is not Reason.NOT_REVEALED):
         return strictest
     is_known = True
     for visibility in fragment.derived_from:

@@ -209,14 +209,14 @@ class Gatherer:
 
     def _check(self, answer: Any) -> Sequence[Fragment]:
         """The answer of a source as a sequence of fragments, of which there may be only so many."""
-        if type(answer) is tuple and not answer:
-            return answer
-        limit = self._limits.source_fragments
-        fragments = answer if type(answer) in (tuple, list) else list(islice(answer, limit + 1))
+        kind, limit = type(answer), self._limits.source_fragments
+        fragments = answer if kind is tuple or kind is list else list(islice(answer, limit + 1))
+        if not fragments:
+            return fragments
         if len(fragments) > limit:
             raise FabulaError(Code.FRAGMENT_INVALID, message("more than {limit} fragments", limit=limit))
         for kind in set(map(type, fragments)):
-            if not issubclass(kind, Fragment):
+            if kind is not Fragment and not issubclass(kind, Fragment):
                 raise FabulaError(Code.FRAGMENT_INVALID, message("{kind} is no fragment", kind=kind.__name__))
         return fragments
 

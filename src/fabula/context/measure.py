@@ -63,15 +63,15 @@ class Measure:
     """Measures fragments for one tokenizer and one language, and caches what it measured."""
 
     __slots__ = (
-        *("_fixed", "_fragments", "_groups", "_lists"),
-        *("headings", "model", "phrases", "settings_tokens", "tokenizer"),
+        *("_fixed", "_groups", "_lists"),
+        *("headings", "measured", "model", "phrases", "settings_tokens", "tokenizer"),
     )
 
     def __init__(self, tokenizer: Tokenizer, phrases: Phrases, model: Model) -> None:
         self.tokenizer = tokenizer
         self.phrases = phrases
         self.model = model
-        self._fragments = BoundedCache[int, MeasuredFragment](CACHED_CHARACTERS)
+        self.measured = BoundedCache[int, MeasuredFragment](CACHED_CHARACTERS)  # by the id of the fragment
         self._groups: dict[int, MeasuredGroup] = {}
         self._lists: dict[tuple[str, tuple[str, ...]], TextBlock] = {}
         self._fixed: dict[str, TextBlock] = {}
@@ -113,13 +113,13 @@ class Measure:
         if not_revealed:
             return self._measure(fragment, self.phrases.not_revealed)
         key = id(fragment)
-        known = self._fragments.recent.get(key)
+        known = self.measured.recent.get(key)
         if known is not None and known.fragment is fragment:
             return known
-        known = self._fragments.get_older(key)
+        known = self.measured.get_older(key)
         measured = known if known is not None and known.fragment is fragment else self._measure(fragment, "")
         if measured.text and not fragment.is_single_use:
-            self._fragments.store(key, measured, len(measured.text))
+            self.measured.store(key, measured, len(measured.text))
         return measured
 
     def _measure(self, fragment: Fragment, mark: str) -> MeasuredFragment:
@@ -185,10 +185,7 @@ def _is_stable(piece: MeasuredFragment) -> bool:
 
 
 STABLE_SECTIONS = ("constraints", "rules", "settings")
-SECTIONS = (
-    *(*STABLE_SECTIONS, "retrieved"),
-    *("scene", "cursor", "after", "editor_state", "history", "instruction"),
-)
+OTHER_SECTIONS = ("retrieved", "scene", "cursor", "after", "editor_state", "history", "instruction")
 _SECTIONS_BY_PART = {
     Part.SCENE: "scene",
     Part.CURSOR: "cursor",

@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from fabula.context.continuity import Continuity
 from fabula.context.measure import MeasuredFragment
+from fabula.core.fragment import Fragment
 from fabula.core.relevance import NEEDED
 
 OFTEN_CHANGING = frozenset({"relevant", "search", "history"})  # kinds of sources
@@ -102,9 +103,8 @@ def select_previously_included(
     return tuple(source for source in sources if before.unused_requests.get(source, 0) <= unused_limit)
 
 
-def find_first_offsets(order: RetrievedOrder, before: Continuity, offset: int, *, same_place: bool) -> dict[str, int]:
-    """For each fragment of the layer, the first offset of this document at which it was included."""
-    sources = [piece.fragment.source for piece in (*order.main, *order.late)]
+def find_first_offsets(sources: Sequence[str], before: Continuity, offset: int, *, same_place: bool) -> dict[str, int]:
+    """For the source of each fragment of the layer, the first offset of this document at which it was included."""
     known = before.included_at
     if not known:
         return dict.fromkeys(sources, offset)
@@ -113,12 +113,7 @@ def find_first_offsets(order: RetrievedOrder, before: Continuity, offset: int, *
     return {source: min(known.get(source, offset), offset) for source in sources}
 
 
-def count_unused_requests(order: RetrievedOrder, before: Continuity) -> dict[str, int]:
+def count_unused_requests(layer: Sequence[Fragment], before: Continuity) -> dict[str, int]:
     """For how many requests each fragment of the layer has not been needed."""
-    pieces, counts = (*order.main, *order.late), before.unused_requests
-    if not counts:
-        return dict.fromkeys([piece.fragment.source for piece in pieces], 0)
-    return {
-        piece.fragment.source: 0 if piece.fragment.score >= NEEDED else counts.get(piece.fragment.source, -1) + 1
-        for piece in pieces
-    }
+    counts = before.unused_requests
+    return {one.source: 0 if not counts or one.score >= NEEDED else counts.get(one.source, -1) + 1 for one in layer}

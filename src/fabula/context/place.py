@@ -17,7 +17,7 @@ from fabula.context.candidates import Candidates
 from fabula.context.fit import Selection
 from fabula.context.measure import Measure, MeasuredFragment, TextBlock
 from fabula.context.order import RetrievedOrder
-from fabula.context.recipes.preset import CompletePreset, Node
+from fabula.context.recipes.preset import CompletePreset, Node, NodeText
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Placement, Role
@@ -69,26 +69,21 @@ def place(
     slots = placed.slots
     if identity.strip():
         slots.append(Slot("system", "identity", [measure.make_fixed_block(identity.strip())], is_stable=True))
-    for node in nodes:
-        anchor = node.anchor or ""
+    for anchor, role, content in nodes:
         if injector.by_anchor:
             slots += injector.at_anchor(anchor, "before")
         if layers.get(anchor):
-            slots.append(Slot(_role(node), anchor, layers[anchor]))
+            slots.append(Slot(role, anchor, layers[anchor]))
         elif anchor == "chat_history":
-            slots += _place_conversation(candidates, selection, order, injector, measure, _role(node))
-        elif node.content.strip():
-            slots.append(Slot(_role(node), "preset", [measure.make_fixed_block(node.content.strip())]))
+            slots += _place_conversation(candidates, selection, order, injector, measure, role)
+        elif content:
+            slots.append(Slot(role, "preset", [measure.make_fixed_block(content)]))
         if injector.by_anchor:
             slots += injector.at_anchor(anchor, "after")
         if anchor == "settings":  # the stable prefix ends here (pre-1)
             for slot in slots:
                 slot.is_stable = True
     return placed
-
-
-def _role(node: Node) -> Role:
-    return node.role or "system"
 
 
 _Injected = tuple[int, Slot]  # its order and the slot
@@ -104,21 +99,21 @@ class _Injector:
         self.by_anchor: dict[tuple[str, str], list[_Injected]] = {}
         self.by_depth: dict[int, list[_Injected]] = {}
 
-    def take_nodes(self, preset: CompletePreset) -> Sequence[Node]:
+    def take_nodes(self, preset: CompletePreset) -> Sequence[NodeText]:
         """Take the preset's messages that are injected; return the nodes that stay where they are listed."""
         if not preset.has_injected:
-            return preset.nodes
-        staying: list[Node] = []
-        for name, node in zip(preset.names, preset.nodes, strict=True):
-            strategy = node.injection_strategy
+            return preset.texts
+        staying: list[NodeText] = []
+        for name, node, text in zip(preset.names, preset.nodes, preset.texts, strict=True):
+            strategy, (_, role, content) = node.injection_strategy, text
             if node.type != "message" or strategy is None:
-                staying.append(node)
-            elif node.content.strip():
+                staying.append(text)
+            elif content:
                 placement = Placement(strategy.depth, strategy.anchor_target, strategy.anchor_position, strategy.order)
-                slot = Slot(_role(node), "preset", [self._measure.make_block(node.content.strip())])
+                slot = Slot(role, "preset", [self._measure.make_block(content)])
                 title = node.id or message("Message {number} of the preset", number=name)
                 if not self._take(slot, placement, f"preset:{name}", title):
-                    staying.append(node)
+                    staying.append(text)
         return staying
 
     def take_fragments(self, pieces: list[MeasuredFragment], owner: str) -> list[MeasuredFragment]:

@@ -17,7 +17,7 @@ _NEAR_THE_END = InjectionStrategy(depth=CHANGING_DEPTH)
 
 def expand_preset(preset: CompletePreset, identity: str, macros: MacroExpander) -> tuple[CompletePreset, str]:
     """Return a preset and an identity with their macros expanded; what a person says about themselves stays."""
-    if not (has_macros(identity) or any(has_macros(node.content) for node in preset.nodes)):
+    if not (preset.may_have_macros or has_macros(identity)):
         return preset, identity
     named: list[tuple[str, Node]] = []
     moved: list[tuple[str, Node]] = []

@@ -41,14 +41,15 @@ class TermCache:
         first, last = text.find(" ", start, end), text.rfind(" ", start, end)  # between them no word is cut
         if first < 0:
             return find_shared_terms(text[start:end])
-        terms = set(find_shared_terms(f"{text[start:first]} {text[last:end]}"))
+        cut = find_shared_terms(f"{text[start:first]} {text[last:end]}")
+        parts: list[tuple[str, ...]] = []
         for number in range(self._find_section(first), self._find_section(last) + 1):
             section = self._sections[number] if number in self._sections else self._read(number)
             if section is None:
                 return find_shared_terms(text[start:end])
             offsets = section.offsets
-            terms.update(section.terms[bisect_left(offsets, first) : bisect_left(offsets, last)])
-        return frozenset(terms)
+            parts.append(section.terms[bisect_left(offsets, first) : bisect_left(offsets, last)])
+        return cut.union(*parts)
 
     def _find_section(self, offset: int) -> int:
         return max(bisect_right(self._starts, offset) - 1, 0) // SECTION_PARAGRAPHS

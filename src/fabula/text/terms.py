@@ -55,8 +55,9 @@ def count_shared_terms(text: str) -> tuple[Mapping[str, int], Mapping[str, int]]
 def find_shared_terms(text: str) -> frozenset[str]:
     """The shared terms of a text, each once."""
     words, runs = _split_runs(text)
-    terms = set(map(_make_shared_term, set(words)))
-    terms.update(_pair_characters(runs))
+    terms = set(map(_make_shared_term, words))
+    if runs:
+        terms.update(_pair_characters(runs))
     terms.discard("")
     return frozenset(terms)
 

@@ -23,8 +23,10 @@ from fabula.codex.entry import Entry
 from fabula.codex.facts.find import MAX_PARAGRAPH, FactNames, FactSentence, find_fact_sentences, make_fact_names
 from fabula.codex.facts.quotations import FoundQuotation, Quotation, find_quotations
 from fabula.codex.model import Codex
+from fabula.context.gate import judge_fragment
 from fabula.core.fragment import Fragment, Visibility
-from fabula.core.story import Position
+from fabula.core.relevance import FACT
+from fabula.core.story import Perspective, Position, Timeline, Vantage
 from fabula.text.names.matcher import NameMatcher
 from fabula.text.telling import measure_sentence
 from fabula.text.terms import find_shared_terms
@@ -46,6 +48,7 @@ MIN_SHARED_TERMS = 0.6  # of the terms of two facts about one thing, of which th
 MIN_SAID_TERMS = 0.8  # of the terms of a fact that its entry has too, which says the same then
 FACT_PREFIX = "fact:"  # in the source of a fact, before its id
 _DIGEST_SIZE = 6
+_MAX_KNOWN = 2_000  # entries in documents whose known facts are kept
 
 FactOrigin = Literal["program", "model"]  # who found a fact
 
@@ -104,6 +107,26 @@ class Fact(Struct, frozen=True, kw_only=True):
         return find_terms(self.text)
 
 
+class PromptFact(Struct, frozen=True, eq=False):
+    """A fact that may enter prompts, as the gate sees it and as it is compared with scenes."""
+
+    fact: Fact
+    fragment: Fragment  # with the lowest score
+    terms: frozenset[str]  # without those of the entry's names, which say nothing about a scene
+
+    def has_limits_in(self, document: str | None) -> bool:
+        """Whether a place in this document decides on whether it may be known."""
+        fragment = self.fragment
+        marks = [fragment.since, fragment.until]
+        for one in fragment.derived_from:
+            marks += [one.since, one.until, *(position for _, position in one.learned_at)]
+        return any(mark is not None and mark.document == document for mark in marks)
+
+
+_KnownKey = tuple[str, str | None, Perspective, str | None, frozenset[str]]  # an entry, and whoever is where
+_KnownFacts = tuple[tuple[PromptFact, bool], ...]
+
+
 class Facts:
     """All facts of a project at one version."""
 
@@ -128,8 +151,9 @@ class Facts:
         self._immediate_characters = immediate_characters
         self._documents: tuple[_ReadDocument, ...] | None = None
         self._chosen: dict[str, tuple[Fact, ...]] = {}
-        self._for_prompts: dict[str, tuple[Fact, ...]] = {}
+        self._for_prompts: dict[str, tuple[PromptFact, ...]] = {}
         self._rendered: dict[tuple[str, float], Fragment] = {}
+        self._known: tuple[Timeline | None, dict[_KnownKey, _KnownFacts]] = (None, {})
         self._reader: _FactReader = _FactReader() if previous is None else previous._reader
 
     def by_entry(self) -> Mapping[str, tuple[Fact, ...]]:
@@ -152,13 +176,41 @@ class Facts:
         every = (fact for document in self.read() for fact in document.facts.get(entry_id, ()))
         return tuple({fact.id: fact for fact in every if fact.id in self.dismissed}.values())
 
-    def list_for_prompts(self, entry: Entry) -> tuple[Fact, ...]:
+    def list_for_prompts(self, entry: Entry) -> tuple[PromptFact, ...]:
         """The facts of an entry that may enter prompts: those that last, and that the entry itself does not say."""
         facts = self._for_prompts.get(entry.id)
         if facts is None:
             lasting = [fact for fact in self.list_facts(entry.id) if fact.is_lasting]
-            facts = self._for_prompts[entry.id] = tuple(_drop_said(entry, lasting)) if lasting else ()
+            names = find_terms(" ".join((entry.name, *entry.aliases))) if lasting else frozenset[str]()
+            facts = self._for_prompts[entry.id] = tuple(
+                PromptFact(fact, self.render(entry, fact, FACT[0]), fact.terms - names)
+                for fact in _drop_said(entry, lasting)
+            )
         return facts
+
+    def list_known(self, entry: Entry, vantage: Vantage, timeline: Timeline) -> _KnownFacts:
+        """The facts of an entry that may be known somewhere in the document of a vantage.
+
+        Each comes with whether its place in the document decides on that, so that the others need not be judged again
+        while the same document is written.
+        """
+        if self._known[0] is not timeline:
+            self._known = (timeline, {})
+        cache, here = self._known[1], vantage.position
+        document = None if here is None else here.document
+        key = (entry.id, document, vantage.perspective, vantage.character, vantage.other_ids)
+        known = cache.get(key)
+        if known is None:
+            facts = [(one, one.has_limits_in(document)) for one in self.list_for_prompts(entry)]
+            known = tuple(
+                (one, is_limited)
+                for one, is_limited in facts
+                if is_limited or judge_fragment(one.fragment, vantage, timeline) is None
+            )
+            if len(cache) >= _MAX_KNOWN:
+                cache.clear()
+            cache[key] = known
+        return known
 
     def render(self, entry: Entry, fact: Fact, score: float) -> Fragment:
         """A fact as a fragment; the same one at each call."""

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
+from operator import itemgetter
 
 from fabula.codex.entry import Entry
-from fabula.codex.facts.model import FACT_PREFIX, Fact, Facts, find_terms
+from fabula.codex.facts.model import FACT_PREFIX, Facts, PromptFact
 from fabula.context.gate import judge_fragment
 from fabula.context.request import SourceRequest
 from fabula.core.fragment import Fragment, Layer
@@ -30,6 +30,7 @@ MAX_COMPARED = 12  # facts of one entry, the most telling ones, that are compare
 SCENE_CHARACTERS = 500  # before the cursor that are compared with facts
 WAIT_SECONDS = 5.0  # for facts that are read in the background, where the last prompt held some
 _MARK = f"#{FACT_PREFIX}"
+_SCORES = tuple(score_in_range(FACT, shared / MAX_SCENE_TERMS) for shared in range(MAX_SCENE_TERMS + 1))
 
 
 class FactSelector:
@@ -52,57 +53,58 @@ class FactSelector:
 
     def select(self, entries: Iterable[tuple[Entry, float]]) -> Mapping[str, Sequence[Fragment]]:
         """The facts of entries with their scores, by the id of the entry, best first."""
-        found = [(entry, self._choose(entry, score), score) for entry, score in entries]
-        found = [one for one in found if one[1]]
+        found = [(entry, facts, score) for entry, score in entries if (facts := self._choose(entry, score))]
         if not found:
             return {}
         tokens = int(LAYER_SHARE * self._source_request.token_shares[Layer.RETRIEVED])
         count, render = self._source_request.tokenizer.count, self._facts.render
         found.sort(key=lambda one: -one[2])
         selected: dict[str, list[Fragment]] = {}
-        for place in range(max(len(facts) for _, facts, _ in found)):
+        for place in range(max([len(facts) for _, facts, _ in found])):
             for entry, facts, _ in found:
                 if place < len(facts):
-                    fragment = render(entry, *facts[place])
+                    one, score = facts[place]
+                    fragment = one.fragment if score == FACT[0] else render(entry, one.fact, score)
                     tokens -= count(fragment.text)
                     if tokens < 0:
                         return selected
                     selected.setdefault(entry.id, []).append(fragment)
         return selected
 
-    def _choose(self, entry: Entry, score: float) -> list[tuple[Fact, float]]:
+    def _choose(self, entry: Entry, score: float) -> Sequence[tuple[PromptFact, float]]:
         """The facts of an entry with their scores, best first: as many as one entry may have."""
-        previous, limit = self._previous.get(entry.source, ()), self._facts.per_entry
+        previous, limit = self._previous.get(entry.source, ()) if self._previous else (), self._facts.per_entry
         if score < NEEDED and not previous:
-            return []
-        facts = self._facts.list_for_prompts(entry)
+            return ()
+        facts = self._facts.list_known(entry, self._source_request.vantage, self._timeline)
+        if not facts:
+            return ()
+        known = [one for one, is_limited in facts if not is_limited or self._is_known(one)]
         if previous and (score < NEEDED or not self._source_request.reselect):
-            by_id = {fact.id: fact for fact in facts}
-            kept = [by_id[ident] for ident in previous if ident in by_id]
-            return [(fact, FACT[0]) for fact in kept if self._is_known(entry, fact)][:limit]
-        known = list(islice((fact for fact in facts if self._is_known(entry, fact)), max(limit, MAX_COMPARED)))
-        if not known:
-            return []
-        scene, own = self._scene_terms, find_terms(" ".join((entry.name, *entry.aliases)))
-        fit = {fact.id: min(len((fact.terms & scene) - own), MAX_SCENE_TERMS) for fact in known}
+            by_id = {one.fact.id: one for one in known}
+            return [(by_id[ident], FACT[0]) for ident in previous if ident in by_id][:limit]
+        weighed: list[tuple[float, PromptFact, float]] = []
+        scene = self._scene_terms
+        for one in known[: max(limit, MAX_COMPARED)]:
+            shared = len(one.terms & scene)
+            if not (shared or one.fact.is_likely or one.fact.id in previous):
+                continue
+            shared = shared if shared < MAX_SCENE_TERMS else MAX_SCENE_TERMS
+            worth = one.fact.score + SCENE_WORTH * shared
+            if previous:
+                worth += PREVIOUS_WORTH * (one.fact.id in previous)
+            weighed.append((worth, one, _SCORES[shared]))
+        if len(weighed) > 1:
+            weighed.sort(key=itemgetter(0), reverse=True)
+        return [(one, score) for _, one, score in weighed[:limit]]
 
-        def weigh(fact: Fact) -> float:
-            return fact.score + SCENE_WORTH * fit[fact.id] + PREVIOUS_WORTH * (fact.id in previous)
-
-        fitting = [fact for fact in known if fact.is_likely or fit[fact.id] or fact.id in previous]
-        fitting.sort(key=weigh, reverse=True)
-        return [(fact, score_in_range(FACT, fit[fact.id] / MAX_SCENE_TERMS)) for fact in fitting[:limit]]
-
-    def _is_known(self, entry: Entry, fact: Fact) -> bool:
-        """Whether a fact may be known here, and the prompt does not show its sentence anyway."""
-        fragment = self._facts.render(entry, fact, FACT[0])
-        if judge_fragment(fragment, self._source_request.vantage, self._timeline) is not None:
+    def _is_known(self, one: PromptFact) -> bool:
+        """Whether a fact may be known at this place, and the prompt does not show its sentence anyway."""
+        if judge_fragment(one.fragment, self._source_request.vantage, self._timeline) is not None:
             return False
-        shown = self._first_shown if self._is_here(fact) else None
-        return shown is None or fact.since.offset <= shown.offset
-
-    def _is_here(self, fact: Fact) -> bool:
-        return fact.since.document == self._source_request.request.document_id
+        since = one.fact.since
+        shown = self._first_shown if since.document == self._source_request.request.document_id else None
+        return shown is None or since.offset <= shown.offset
 
     @cached_property
     def _first_shown(self) -> Position | None:

@@ -31,6 +31,7 @@ class HistoryFit:
         "_unstepped",
         "_unused",
         "reserved",
+        "wanted",
     )
 
     def __init__(self, pieces: list[MeasuredFragment], recipe: Recipe) -> None:
@@ -45,12 +46,8 @@ class HistoryFit:
         self._unstepped: int | None = None  # where it would begin without a step
         self._limit = 0  # the tokens that it may have where its window moves in steps
         self._unused = 0  # in the end
+        self.wanted = self._count_from(self._token_capped)  # the tokens of all messages within the caps
         self.reserved = self.wanted
-
-    @property
-    def wanted(self) -> int:
-        """The tokens of all messages within the caps."""
-        return self._count_from(self._token_capped)
 
     @property
     def newest(self) -> int:
@@ -130,6 +127,8 @@ class HistoryFit:
 
     def settle(self, unused: int) -> int:
         """Show the messages that fit into the reserved and the unused tokens; return how many more are used."""
+        if not self._pieces:
+            return 0
         self._first = max(self._first, self._find_first(self.reserved + unused))
         return self._count_from(self._first) - self.reserved
 

@@ -28,6 +28,8 @@ def drop_shown_messages(
     retrieved: list[MeasuredFragment], shown: Sequence[MeasuredFragment], selection: Selection
 ) -> list[MeasuredFragment]:
     """The retrieved fragments without messages that the history shows."""
+    if not shown:
+        return retrieved
     sources = {source for piece in shown if (source := piece.fragment.source).startswith("history:")}
     if sources.isdisjoint([piece.fragment.source for piece in retrieved]):
         return retrieved

@@ -19,6 +19,7 @@ from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Layer, Role
 from fabula.core.messages import join_names, message
+from fabula.text.macros import has_macros
 
 BUILT_IN_ANCHORS = ("chat_history", "user_profile", "character", *(layer.value for layer in Layer))
 NodeType = Literal["message", "chat_history", "user_profile", "placeholder"]
@@ -55,6 +56,9 @@ class Node(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fie
         return self.id if self.type == "placeholder" else None
 
 
+NodeText = tuple[str, Role, str]  # the anchor of a node, or nothing; its role; its own text
+
+
 class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An ordered list of nodes."""
 
@@ -74,9 +78,19 @@ class CompletePreset(Preset, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return frozenset(node.anchor for node in self.nodes if node.anchor)
 
     @cached_property
+    def texts(self) -> tuple[NodeText, ...]:
+        """What stands where each node is listed."""
+        return tuple((node.anchor or "", node.role or "system", node.content.strip()) for node in self.nodes)
+
+    @cached_property
     def has_injected(self) -> bool:
         """Whether some of its messages stand elsewhere than where they are listed."""
         return any(node.type == "message" and node.injection_strategy is not None for node in self.nodes)
+
+    @cached_property
+    def may_have_macros(self) -> bool:
+        """Whether some of its texts may contain macros."""
+        return any(has_macros(node.content) for node in self.nodes)
 
     @cached_property
     def conditions(self) -> dict[str, Condition]:
