@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 
 from fabula.access.model import Membership, Role
 from fabula.server import calls, handlers
 from fabula.server.access import Access
 from fabula.store.versions import SqliteVersionReader
+from fabula.workspace.continuity import OutdatedViewError
 from fabula.workspace.project import ProjectHandle
+from fabula.workspace.schemas.context import describe_prompt, encode_prompt
 from fabula.workspace.workspace import Workspace
 from tests.server.running import run_server
 
@@ -36,13 +39,18 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def version_checks(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
     """The owners whose versions were read."""
     checks: list[Sequence[str]] = []
-    read = SqliteVersionReader.read
+    read, read_with_value = SqliteVersionReader.read, SqliteVersionReader.read_with_value
 
     def note(self: SqliteVersionReader, owners: Sequence[str]) -> list[int]:
         checks.append(owners)
         return read(self, owners)
 
+    def note_with_value(self: SqliteVersionReader, owners: Sequence[str], *more: Any) -> tuple[list[int], Any]:
+        checks.append(owners)
+        return read_with_value(self, owners, *more)
+
     monkeypatch.setattr(SqliteVersionReader, "read", note)
+    monkeypatch.setattr(SqliteVersionReader, "read_with_value", note_with_value)
     return checks
 
 
@@ -106,12 +114,31 @@ def test_a_prompt_that_would_wait_for_the_search_index_is_made_in_a_thread(
     ask(client, story)
     assert workspace.find_warm_project(story.id, story.principal) is not None  # the index of a small story is made
     story.chapters.write("1", "Another beginning. The lamp was out, and nobody spoke.")
-    assert workspace.find_warm_project(story.id, story.principal) is None
+    outdated = workspace.find_warm_project(story.id, story.principal)
+    assert outdated is not None
+    assert not outdated.is_current
+    with pytest.raises(OutdatedViewError):
+        outdated.assemble(outdated.request(document_id="1"))
     _ = story.view
     assert workspace.find_warm_project(story.id, story.principal) is None
     ask(client, story)
     assert threads[-1] == "fabula"
     assert workspace.find_warm_project(story.id, story.principal) is not None
+
+
+def test_a_document_that_was_written_a_moment_ago_is_found_by_a_warm_project(
+    client: httpx2.Client, workspace: Workspace, story: ProjectHandle
+) -> None:
+    turn_off_passages(workspace, story)
+    for _ in range(3):
+        ask(client, story)
+    chapter = story.chapters.add("A new one", "A new chapter, in which the lamp is lit again.")
+    assert "lit again" in str(ask(client, story, documentId=chapter.id, cursorPosition=46)["messages"])
+
+
+def test_a_prompt_is_encoded_as_it_is_described(story: ProjectHandle) -> None:
+    result = story.assemble(story.request(document_id="1", additional_input='She said: "Ja, schön…" \\ 灯\n\x7f'))
+    assert encode_prompt(result) == msgspec.json.encode(describe_prompt(result))
 
 
 def test_somebody_elses_warm_project_stays_unknown(workspace: Workspace, story: ProjectHandle) -> None:

@@ -26,6 +26,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import message
 from fabula.store.queries import RowQuery, RowReader
+from fabula.store.store import ExpectedVersions, Store
 from fabula.store.transaction import WriteTransaction
 
 log = logging.getLogger("fabula.continuity")
@@ -54,6 +55,17 @@ _NEWEST_RELATIVE = RowQuery(
     order=(continuity.c.used_at.desc(), continuity.c.key),
     limit=1,
     only=_COLUMNS,
+)
+_OWN_VALUE = RowQuery(
+    continuity, continuity.c.key == bindparam("key"), continuity.c.format == bindparam("format"), only=("value",)
+)
+_NEWEST_VALUE = RowQuery(
+    continuity,
+    continuity.c.family == bindparam("family"),
+    continuity.c.format == bindparam("format"),
+    order=(continuity.c.used_at.desc(), continuity.c.key),
+    limit=1,
+    only=("value",),
 )
 _ASSEMBLY = RowQuery(assemblies, assemblies.c.id == bindparam("id"), only=("id",))
 _PREFIX = RowQuery(prefixes, prefixes.c.key == bindparam("key"), only=("prefix_hash",))
@@ -110,6 +122,18 @@ def load(
         for row in reading.query(_NEWEST_RELATIVE, key=wanted[0], family=key.family, format=FORMAT):
             return _decode(*row)
     return newest_relative
+
+
+def load_at(store: Store, expected: ExpectedVersions, key: ContinuityKey) -> tuple[bool, Continuity | None]:
+    """Whether a project is at the expected versions, and the continuity of a document, as `load` finds it."""
+    row_key, family = key.row_key, key.family
+    is_current, value = store.find_value(
+        (_OWN_VALUE, _NEWEST_VALUE), expected, key=row_key, family=family, format=FORMAT
+    )
+    if value is None or not is_current:
+        return is_current, None
+    found = _decode(row_key, FORMAT, value)
+    return is_current, load(store.read_statements(project=expected.project), key) if found is None else found
 
 
 def _load_value(reading: RowReader, row_key: str) -> Continuity | None:

@@ -84,6 +84,8 @@ def make_reply(route: Route, value: Any, call: Call, page: PageQuery | None = No
 
 
 def _encode(route: Route, value: Any, call: Call, page: PageQuery | None) -> bytes:
+    if route.answer.encode is not None:
+        return route.answer.encode(value)
     if route.answer.item_key is None:
         return msgspec.json.encode(route.answer.make(value, call))
     asked = page or PageQuery()

@@ -48,6 +48,7 @@ from fabula.server.streams import StreamHub, read_last_event
 from fabula.server.uploads import UploadQuota, read_upload_settings
 from fabula.server.warm_requests import WarmRequests
 from fabula.workspace.chat.replies import ChatModel
+from fabula.workspace.continuity import OutdatedViewError
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 
@@ -187,32 +188,59 @@ class RouteTable:
     ) -> Reply:
         """Answer a request that is bounded by a key: on the event loop where it is warm, else in a thread."""
         project = self._warm.find_project(request.path_params.get(PROJECT), get_access(request.scope), body)
-        call = None if project is None else self._read(route, request, body, headers, project)[0]
-        if call is not None and self._warm.is_warm(call):
-            started = self._start(route, call, is_warm=True)
-        else:
+        started = None if project is None else self._start_warm(route, request, body, headers, project)
+        if started is None:
             started = await self.workspace.call(
-                lambda: self._start(route, call or self._read(route, request, body, headers)[0], is_warm=False)
+                lambda: self._start(route, self._read(route, request, body, headers)[0], is_warm=False)
             )
-        return started if isinstance(started, Reply) else await self._answer_in_turn(route, *started)
+        if isinstance(started, Reply):
+            return started
+        return await self._answer_in_turn(route, lambda: self._read(route, request, body, headers)[0], *started)
 
-    def _start(self, route: Route, call: Call, *, is_warm: bool) -> Reply | tuple[Call, str, Future[None]]:
+    def _start_warm(
+        self,
+        route: Route,
+        request: Request[Any, Any, Any],
+        body: bytes,
+        headers: Mapping[str, str],
+        project: ProjectHandle,
+    ) -> Reply | tuple[str, Future[None]] | None:
+        """Answer a request on the event loop; None where it is not warm, or the project has changed meanwhile."""
+        try:
+            call, _ = self._read(route, request, body, headers, project)
+            return self._start(route, call, is_warm=True) if self._warm.is_warm(call) else None
+        except OutdatedViewError:
+            return None
+        except FabulaError:
+            if project.is_current:
+                raise
+            return None
+
+    def _start(self, route: Route, call: Call, *, is_warm: bool) -> Reply | tuple[str, Future[None]]:
         """Answer a request that is bounded by a key; where no place is free, return the place that it waits for."""
         assert route.queue_key is not None
         key = route.queue_key(call)
         place = self._assemblies.enter(key)
         if place is not FREE_PLACE:
-            return call, key, place
+            return key, place
         try:
             return self._warm.make(call, lambda: make_reply(route, call_verb(route, call), call), is_warm=is_warm)
         finally:
             self._assemblies.leave(key, place)
 
-    async def _answer_in_turn(self, route: Route, call: Call, key: str, place: Future[None]) -> Reply:
-        """Answer when a place is free. Waiting holds no thread, so that other documents are not kept waiting."""
+    async def _answer_in_turn(self, route: Route, read: Callable[[], Call], key: str, place: Future[None]) -> Reply:
+        """Answer when a place is free, to a call that is read then, since the project may have changed meanwhile.
+
+        Waiting holds no thread, so that other documents are not kept waiting.
+        """
+
+        def answer() -> Reply:
+            call = read()
+            return make_reply(route, call_verb(route, call), call)
+
         try:
             await asyncio.wrap_future(place)
-            return await self.workspace.call(lambda: make_reply(route, call_verb(route, call), call))
+            return await self.workspace.call(answer)
         finally:
             self._assemblies.leave(key, place)
 

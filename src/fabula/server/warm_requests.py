@@ -1,8 +1,9 @@
 """Which prompts are made on the event loop: those that this process has made a moment ago, where nothing is new.
 
-A warm assembly takes less time than handing it to a thread and back. It is warm where the project's view is in memory
-and at the versions of the store, and where the same document was read for the same model by an assembly that took
-little time. Everything else happens in a thread: the first prompt of a document, of a long unsaved text, of a
+A warm assembly takes less time than handing it to a thread and back. It is warm where the project's view is in memory,
+and where the same document was read for the same model by an assembly that took little time. Whether the view is at the
+versions of the store comes with the continuity, in one statement; where it is not, nothing was made, and the request
+begins anew. Everything else happens in a thread: the first prompt of a document, of a long unsaved text, of a
 conversation, beside an index that is being built, with a search by meaning, and on PostgreSQL, which is asked over a
 network. A request that took too long is no longer warm.
 """
@@ -39,7 +40,7 @@ class WarmRequests:
         self._known: OrderedDict[tuple[str, str], tuple[ref[View], set[str]]] = OrderedDict()
 
     def find_project(self, project_id: object, access: Access, body: bytes) -> ProjectHandle | None:
-        """Open a project whose prompts were made before, as it stands now; None where it cannot be done at once."""
+        """Open a project whose prompts were made before, as it is in memory; None where it cannot be done at once."""
         if len(body) > MAX_BODY or not isinstance(project_id, str) or (project_id, access.user) not in self._known:
             return None
         return self._workspace.find_warm_project(project_id, access.make_principal(project_id))

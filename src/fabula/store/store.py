@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import Connection, Engine, Row, Table, func, literal, select
 from sqlalchemy.exc import DBAPIError
 
@@ -47,6 +48,15 @@ log = logging.getLogger("fabula.store")
 
 _PROJECT = RowQuery(projects, only=("project_id",))
 LOCAL_USER = "owner"  # the only user of a local store
+
+
+class ExpectedVersions(Struct, frozen=True):
+    """The versions of a project, a user and other projects at which something was read."""
+
+    project: str
+    user: str
+    others: tuple[str, ...]
+    versions: tuple[int, ...]
 
 
 class Store:
@@ -124,8 +134,23 @@ class Store:
     def versions(self, *, project: str, user: str = LOCAL_USER, others: Sequence[str] = ()) -> tuple[int, ...]:
         """The versions of a project, a user and other projects: the only query of a warm request."""
         self.require_open()
-        owners = [f"project:{project}", f"user:{user}", *(f"project:{other}" for other in others)]
-        return tuple(self._version_reader.read(owners))
+        return tuple(self._version_reader.read(_name_owners(project, user, others)))
+
+    def find_value(self, queries: Sequence[RowQuery], expected: ExpectedVersions, **values: object) -> tuple[bool, Any]:
+        """Whether a project, on SQLite, is at the expected versions, and what the first of some queries finds there.
+
+        Each query selects one column of one row. One statement does both, so that a warm request executes no other.
+        """
+        self.require_open()
+        assert isinstance(self._version_reader, SqliteVersionReader)
+        owners = _name_owners(expected.project, expected.user, expected.others)
+        versions, value = self._version_reader.read_with_value(owners, queries, expected.project, values)
+        return tuple(versions) == expected.versions, value
+
+    def has_versions(self, expected: ExpectedVersions) -> bool:
+        """Whether a project is at the expected versions."""
+        found = self.versions(project=expected.project, user=expected.user, others=expected.others)
+        return found == expected.versions
 
     def read_statements(self, *, project: str) -> StatementReader:
         """Read rows of a project in a warm request, each query by itself: without the cost of a transaction."""
@@ -288,6 +313,10 @@ def _try_daily_backup(file: Path) -> None:
         back_up_daily(file)
     except FabulaError as error:
         log.warning("no backup was made: %s", error.code.value)
+
+
+def _name_owners(project: str, user: str, others: Sequence[str]) -> list[str]:
+    return [f"project:{project}", f"user:{user}", *[f"project:{other}" for other in others]]
 
 
 def _owners(project: str | None, user: str | None) -> Mapping[OwnerKind, str]:

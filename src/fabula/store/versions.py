@@ -74,6 +74,16 @@ class SqliteVersionReader:
         sql, parameters = prepared.compile(self._dialect, owner_id, values)
         return self._query(sql, parameters)
 
+    def read_with_value(
+        self, owners: Sequence[str], queries: Sequence[RowQuery], owner_id: str, values: dict[str, Any]
+    ) -> tuple[list[int], Any]:
+        """The versions of these owners, and what the first of some queries for one value finds, of the same moment."""
+        compiled = [one.compile(self._dialect, owner_id, values) for one in queries]
+        sql = _select_versions_and_value(len(owners), tuple([sql for sql, _ in compiled]))
+        parameters = [*owners, *(one for _, given in compiled for one in given)]
+        ((*versions, value),) = self._query(sql, parameters)
+        return [version or 0 for version in versions], value
+
     def _query(self, sql: str, parameters: Any) -> list[tuple[Any, ...]]:
         connection = (getattr(self._local, "connection", None) or self._connect()).connection
         try:
@@ -102,6 +112,12 @@ class SqliteVersionReader:
 def _select_versions(count: int) -> str:
     # one row; `owner IN (…)` would make a table of the values for each query
     return f"SELECT {', '.join(['(SELECT version FROM heads WHERE owner = ?)'] * count)}"
+
+
+@cache
+def _select_versions_and_value(count: int, queries: tuple[str, ...]) -> str:
+    value = ", ".join([f"({query})" for query in queries])  # a later query runs where the earlier ones find nothing
+    return f"{_select_versions(count)}, coalesce({value})"
 
 
 class PostgresVersionReader:

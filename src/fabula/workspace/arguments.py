@@ -54,13 +54,16 @@ def check_arguments(verb: Verb, *, code: Code = Code.REQUEST_INVALID) -> Verb:
         nonlocal signature
         if signature is None:
             signature = _Signature(verb, code)
-        args = given[1:]
-        names, checks = signature.positional, signature.checks
-        values = [checks[name](value) if name in checks else value for name, value in zip(names, args, strict=False)]
+        values = list(given)  # the first one is the object whose method it is
+        for place, check in enumerate(signature.positional[: len(given) - 1], start=1):
+            values[place] = check(values[place])
+        if not kwargs:
+            return verb(*values)
+        checks = signature.checks
         if not signature.is_open and not signature.keywords.issuperset(kwargs):
             raise signature.refuse_unknown(next(name for name in kwargs if name not in signature.keywords))
         named = {name: checks[name](value) if name in checks else value for name, value in kwargs.items()}
-        return verb(*given[:1], *values, *args[len(values) :], **named)
+        return verb(*values, **named)
 
     return cast("Verb", checked)
 
@@ -99,7 +102,7 @@ class _Signature:
 
     def __init__(self, verb: Callable[..., Any], code: Code) -> None:
         self._verb, self._code = verb.__name__, code
-        self.positional: list[str] = []
+        self.positional: list[_Check] = []
         self.is_open = False
         self.checks: dict[str, _Check] = {}
         first, *_ = inspect.signature(verb).parameters
@@ -107,9 +110,9 @@ class _Signature:
             if argument.hint is None:
                 self.is_open = True  # whatever it calls knows the names
                 continue
+            check = self.checks[argument.name] = self._make_check(argument.name, argument.hint)
             if argument.is_positional:
-                self.positional.append(argument.name)
-            self.checks[argument.name] = self._make_check(argument.name, argument.hint)
+                self.positional.append(check)
         self.keywords = frozenset({*self.checks, first})
 
     def _make_check(self, name: str, hint: Any) -> _Check:
@@ -118,7 +121,10 @@ class _Signature:
         kinds = {one for one in alternatives if isinstance(one, type) and issubclass(one, _PLAIN)}
 
         def check(value: Any) -> Any:
-            if type(value) not in kinds:  # else it is taken as it is
+            if type(value) in kinds:  # it is taken as it is
+                if not isinstance(value, str) or value.isascii():
+                    return value
+            else:
                 try:
                     value = read(value)
                 except ValidationError as error:

@@ -33,7 +33,7 @@ from fabula.core.messages import message
 from fabula.core.story import Vantage
 from fabula.jobs.triggers.needs import queue_needs
 from fabula.store.queries import RowReader
-from fabula.store.store import Store
+from fabula.store.store import ExpectedVersions, Store
 
 log = logging.getLogger("fabula.workspace")
 Value = TypeVar("Value")
@@ -44,6 +44,10 @@ REST = 40  # times as long as writing took, before the next rows are written: un
 MAX_DELAY = 0.5
 POLL_SECONDS = 0.05
 OTHERS_SECONDS = 1.0  # after which an assembly of another process should be written
+
+
+class OutdatedViewError(Exception):
+    """A request was read from a view of a project that has changed since."""
 
 
 class ContinuityKeys(Struct, frozen=True):
@@ -83,8 +87,8 @@ class ProcessContinuity:
         self._prefixes: OrderedDict[str, str] = OrderedDict()
         self._assemblies: OrderedDict[str, tuple[ContinuityKeys, Continuity]] = OrderedDict()
 
-    def load(self, project_id: str, keys: ContinuityKeys) -> Continuity:
-        """Return what the last request of this kind left."""
+    def load(self, project_id: str, keys: ContinuityKeys, expected: ExpectedVersions | None = None) -> Continuity:
+        """Return what the last request of this kind left; a project outside of a store has no versions."""
         places = (keys.place, *keys.ancestors)
         families = [key.family for key in places]
         wanted = [*(key.row_key for key in places), *(() if keys.place.branch else families)]
@@ -163,8 +167,11 @@ class StoredContinuity:
         self._thread: threading.Thread | None = None
         self._is_closing = False
 
-    def load(self, project_id: str, keys: ContinuityKeys) -> Continuity:
-        """Return what the last request of this kind left, with the prefix hash of the last one of its skill."""
+    def load(self, project_id: str, keys: ContinuityKeys, expected: ExpectedVersions | None = None) -> Continuity:
+        """Return what the last request of this kind left, with the prefix hash of the last one of its skill.
+
+        A request that was read from a view of `expected` versions is refused where the project has changed since.
+        """
         prefix_key = (project_id, keys.prefix)
         with self._changed:
             writing, queue = self._writing, self._queue
@@ -175,7 +182,13 @@ class StoredContinuity:
         rows = self._store.read_statements(project=project_id)
         if prefix_hash is None:
             prefix_hash = edits.load_prefix(rows, place, keys.skill)
-        if found is None and not keys.ancestors:
+        is_current = True
+        if expected is not None and (found is not None or keys.ancestors or answered):
+            is_current, expected = self._store.has_versions(expected), None
+        if expected is not None:
+            is_current, stored = edits.load_at(self._store, expected, place)
+            found = stored or Continuity()
+        elif found is None and not keys.ancestors:
             others = [] if place.branch else [one for one in answered if one.keys.place.family == place.family]
             newest_relative = others[-1].continuity if others else None
             found = edits.load(rows, place, newest_relative=newest_relative) or Continuity()
@@ -185,6 +198,8 @@ class StoredContinuity:
             found = edits.load(rows, place, *keys.ancestors) or Continuity()
         if keys.knowers:
             found = share_selection(found, _load_shared(rows, keys, answered), keys.knowers)
+        if not is_current:
+            raise OutdatedViewError
         return replace(found, prefix_hash=prefix_hash)
 
     def record(self, project_id: str, keys: ContinuityKeys, result: Result, *, asks_for_needs: bool = False) -> str:

@@ -64,7 +64,7 @@ from fabula.workspace.verbs import LazyVerbs, require_store
 from fabula.workspace.working_memory import load_working_memory
 
 if TYPE_CHECKING:
-    from fabula.store.store import Store
+    from fabula.store.store import ExpectedVersions, Store
     from fabula.workspace.changes import ChangeVerbs
     from fabula.workspace.chapters import ChapterVerbs
     from fabula.workspace.chat import ChatVerbs
@@ -193,16 +193,19 @@ class ProjectHandle:
         store: Store | None = None,
         owns_embedding: bool = False,
         project_id: str = "",
+        expected: ExpectedVersions | None = None,
     ) -> None:
         """`load_view` returns the project as it stands, with the conversation of the given id.
 
-        Without `project_id` the id is that of the view.
+        Without `project_id` the id is that of the view. `expected` are the versions of a view that was not compared
+        with the store.
         """
         self._load_view = load_view
         self._project_id = project_id
         self._embedding = embedding
         self._owns_embedding = owns_embedding
         self._continuity = continuity
+        self._expected = expected
         self.engine = engine
         self.principal = principal
         self.store = store  # None for a folder, a file or a sample
@@ -212,6 +215,11 @@ class ProjectHandle:
         """The project's id."""
         self._project_id = self._project_id or self.view.project.id
         return self._project_id
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the view is that of the store now."""
+        return self._expected is None or self.store is None or self.store.has_versions(self._expected)
 
     @property
     def view(self) -> View:
@@ -411,7 +419,7 @@ class ProjectHandle:
         if own_conversation:  # its place is the document
             request = replace(request, conversation_id=own_conversation)
         fragments = working_memory.fragments(view.project.id, view.project.language)
-        continuity = self._continuity.load(view.project.id, keys)
+        continuity = self._continuity.load(view.project.id, keys, self._expected)
         with record_span("assembly") as notes:
             result = assemble(request, view, fragments=fragments, continuity=continuity)
             notes.add("fabula.prompt_tokens", result.token_count)

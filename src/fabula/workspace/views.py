@@ -36,7 +36,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
 from fabula.search.corpus import Corpus
-from fabula.store.store import LOCAL_USER, Store
+from fabula.store.store import LOCAL_USER, ExpectedVersions, Store
 from fabula.store.tables import projects as project_rows
 from fabula.workspace.facts import make_facts
 from fabula.workspace.series_codex import SeriesCodex, load_series_codex, merge_series_codex
@@ -117,18 +117,21 @@ class ProjectViews:
                 found = cached.composed[conversation] if conversation else cached.view
         return found
 
-    def find_ready(self, project_id: str, *, user: str = LOCAL_USER) -> View | None:
-        """Return the cached view of a project; None where it, or the search index that prompts need, must be built."""
+    def find_ready(self, project_id: str, *, user: str = LOCAL_USER) -> tuple[View, ExpectedVersions] | None:
+        """Return the cached view of a project with its versions, which are not compared with those of the store.
+
+        None where the view, or the search index that prompts need, must be built.
+        """
         cached = self._find((project_id, user), "")
         if cached is None:
             return None
-        others = cached.series.project_ids if cached.series is not None else ()
-        view = cached.find(self.store.versions(project=project_id, user=user, others=others), "")
-        corpus = None if view is None else view.snapshot(Corpus)
-        if view is not None and corpus is not None and corpus.built is None:
+        others = tuple(cached.series.project_ids) if cached.series is not None else ()
+        view, expected = cached.view, ExpectedVersions(project_id, user, others, cached.versions)
+        corpus = view.snapshot(Corpus)
+        if corpus is not None and corpus.built is None:
             options = view.snapshot(AssemblyOptions)
-            return None if options is None or options.passages else view
-        return view
+            return None if options is None or options.passages else (view, expected)
+        return view, expected
 
     @property
     def size(self) -> int:

@@ -530,18 +530,20 @@ class Workspace:
         return sum_activity(self.store)
 
     def find_warm_project(self, project_id: str, principal: Principal) -> ProjectHandle | None:
-        """Open a project as it stands now, where its prompts wait for nothing; None for any other.
+        """Open a project as it is in memory, where its prompts wait for nothing; None for any other.
 
-        Its view is in memory, and its search index where prompts have passages. It neither searches by meaning nor asks
-        a database server, nor sources that may wait.
+        What it assembles is refused where the project has changed since (`OutdatedViewError`), and `is_current` says
+        whether it has. Its view is in memory, and its search index where prompts have passages. It neither searches by
+        meaning nor asks a database server, nor sources that may wait.
         """
         from fabula.workspace.project import ProjectHandle
 
         store = self.store
         may_wait = store.file is None or bool(self._more_sources)
-        view = None if may_wait else self.views.find_ready(project_id, user=principal.user)
-        if view is None or self._embedding.resolve(view).search is not None:
+        ready = None if may_wait else self.views.find_ready(project_id, user=principal.user)
+        if ready is None or self._embedding.resolve(ready[0]).search is not None:
             return None
+        view, expected = ready
         return ProjectHandle(
             lambda conversation: (
                 self.views.view(project_id, user=principal.user, conversation=conversation) if conversation else view
@@ -552,6 +554,7 @@ class Workspace:
             principal=principal,
             store=store,
             project_id=project_id,
+            expected=expected,
         )
 
     def require_before_change(self, check: Callable[[], None]) -> AbstractContextManager[None]:

@@ -21,10 +21,11 @@ from fabula.workspace.schemas.context import (
     describe_explanation,
     describe_inspection,
     describe_prompt,
+    encode_prompt,
 )
 from fabula.workspace.schemas.search import SearchReport, describe_search
 
-PROMPT = Answer(AssembledPrompt, describe_prompt)
+PROMPT = Answer(AssembledPrompt, describe_prompt, encode=encode_prompt)
 INSPECTION = Answer(InspectedPrompt, describe_inspection)
 EXAMPLE = {"projectId": "The Lantern Coast", "documentId": "1", "cursorPosition": 40, "skillId": "continue"}
 

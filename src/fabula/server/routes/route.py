@@ -74,6 +74,7 @@ class Answer(Struct, frozen=True):
     kind: Any
     describe: Callable[..., Any] | None = None
     item_key: str | None = None  # of a list that is handed out in pages: the attribute that names an item
+    encode: Callable[[Any], bytes] | None = None  # in place of `describe`, where the answer is large and frequent
 
     def make(self, value: Any, call: Call) -> Any:
         """Describe the value of a verb."""
