@@ -33,7 +33,7 @@ PROJECT = "project"  # the parameter of a path that names the project
 PROJECT_FIELD = "project_id"  # the field of a body that does
 OWN_ARGUMENTS = frozenset(  # that the server gives, or that make no sense over HTTP
     {"principal", "progress", "model", "choice", "remarks", "folder", "working_memory", "now", "rebuild"}
-    | {"make_vectors", "path", "overwrite", "append"}
+    | {"make_vectors", "path", "overwrite", "append", "own_rights"}
 )
 _PARAMETER = re.compile(r"{(\w+)}")
 
