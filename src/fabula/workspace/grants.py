@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fabula.context.request import Grants, Principal, Request
+from fabula.context.request import has_limits as has_limits  # which interfaces ask for with the other checks
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.core.story import Perspective, Vantage
@@ -16,19 +17,12 @@ from fabula.core.story import Perspective, Vantage
 if TYPE_CHECKING:
     from fabula.workspace.project import ProjectHandle
 
-_UNLIMITED = Grants()
-
 
 def refuse_request() -> FabulaError:
     """Return the error for what a principal may not ask for, which names nothing."""
     return FabulaError(
         Code.NOT_ALLOWED, message("You may not ask for this here. Ask the owner of the project. Nothing was changed.")
     )
-
-
-def has_limits(principal: Principal) -> bool:
-    """Return whether a principal may ask for less than everything."""
-    return principal.grants != _UNLIMITED
 
 
 def check_unlimited(principal: Principal) -> None:
