@@ -65,6 +65,7 @@ _UNLIMITED = 1 << 60
 _TITLE_CHARACTERS = 24  # of a passage that its title shows
 
 _SHOWN = message("the text before the cursor")
+_NOTHING: frozenset[str] = frozenset()
 _ALIKE = message("resembles the text nearby")
 _BESIDE = message("is next to a passage that was found")
 _ONLY_WORDS = message("passages could not be compared by meaning; search goes by words alone")
@@ -410,6 +411,7 @@ def _make_fragment(
         placement=_find_placement(passage, document_id, scope, source_request),
         since=visibility.since,
         known_to=visibility.known_to,
+        made_of=_NOTHING if document_id.startswith(CONVERSATION_PREFIX) else frozenset({document_id}),
         explanation=reason,
         is_single_use=True,
     )
