@@ -157,3 +157,18 @@ def test_undo_reaches_ones_own_changes_and_needs_the_right_that_the_change_neede
         assert workspace.settings(story.id).get("judge.tries").value == 3
         assert ed.post(f"{base}/redo").json()["label"] == taken_back["label"]
         assert owner.get(base).status_code == 200
+
+
+def test_a_kept_answer_is_given_to_nobody_who_may_not_ask_for_it(workspace: Workspace, story: ProjectHandle) -> None:
+    whole = Access(user="ed", memberships={story.id: Membership(Role.EDITOR)})
+    reading = whole.limit(rights=frozenset({Right.SIGN_IN, Right.READ}), projects=None)
+    elsewhere = whole.limit(rights=None, projects=frozenset({"another"}))
+    url, body, headers = f"/api/projects/{story.id}/constraints", {"text": "No cats."}, {"Idempotency-Key": "once"}
+    with run_server(workspace, {"whole": whole, "reading": reading, "elsewhere": elsewhere}) as server:
+        answers = []
+        for token in ("whole", "reading", "elsewhere", "whole"):
+            with server.client(token) as client:
+                answers.append(client.post(url, json=body, headers=headers))
+    assert [one.status_code for one in answers] == [201, 403, 404, 201]
+    assert answers[3].headers["idempotency-replayed"] == "true"
+    assert answers[3].json() == answers[0].json()
