@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import httpx2
 import pytest
 
@@ -172,3 +174,25 @@ def test_a_kept_answer_is_given_to_nobody_who_may_not_ask_for_it(workspace: Work
     assert [one.status_code for one in answers] == [201, 403, 404, 201]
     assert answers[3].headers["idempotency-replayed"] == "true"
     assert answers[3].json() == answers[0].json()
+
+
+def test_somebody_names_their_own_projects_by_title_and_number_and_no_others(
+    workspace: Workspace, story: ProjectHandle
+) -> None:
+    foreign = workspace.create_project("Somebody Else's")
+    ann = Access(user="ann", memberships={story.id: Membership(Role.READER), "gone": Membership(Role.READER)})
+    key = OWNER_ACCESS.limit(rights=None, projects=frozenset({story.id}))
+    title = story.view.project.title
+    with run_server(workspace, {"ann": ann, "key": key}) as server:
+        for token in ("ann", "key"):
+            with server.client(token) as client:
+                (own,) = client.get("/api/projects").json()["items"]
+                for name in (story.id, title, title.upper(), str(own["number"])):
+                    assert client.get(f"/api/projects/{quote(name)}/chapters").status_code == 200, name
+                number = next(one.number for one in workspace.projects() if one.id == foreign.id)
+                names = (foreign.id, "Somebody Else's", str(number), "nowhere", "99", "gone")
+                refused = [client.get(f"/api/projects/{quote(name)}/chapters") for name in names]
+                assert {read_code(one) for one in refused} == {(404, "PROJECT_NOT_FOUND")}
+                assert len({one.content for one in refused}) == 1
+        with server.client("key") as client:
+            assert [one["id"] for one in client.get("/v1/models").json()["data"]] == [f"fabula/{title}"]
