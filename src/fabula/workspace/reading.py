@@ -223,6 +223,18 @@ class _Sight:
         return tuple(dict.fromkeys(name for names in known for name in names))
 
 
+def map_readable(project: ProjectHandle) -> dict[tuple[ReadableKind, str], tuple[str, str]]:
+    """Return the name and the words of everything that a principal may read, for telling when they have changed."""
+    sight = _Sight(project, project.view)
+    found: dict[tuple[ReadableKind, str], tuple[str, str]] = {
+        ("chapter", one.id): (one.name, one.text) for one in sight.documents
+    }
+    found |= {("entry", entry.id): (entry.name, text) for entry, text in sight.list_entries()}
+    if project.principal.grants.conversations:
+        found |= {("recap", one.id): (one.name, one.text) for one in project.reading._load_recaps("")}
+    return found
+
+
 def list_readable_documents(project: ProjectHandle, view: View) -> list[Document]:
     """List the documents of a view that a principal may read, in reading order."""
     return _Sight(project, view).documents
