@@ -214,9 +214,12 @@ def test_a_chapter_that_the_character_does_not_know_is_refused_where_it_was_gran
     reed = harbour.project("harbour", Principal("reed", grants=REED))
     for chapter in ("ch-3", "ch-2", "none", "Title 3"):
         wire = {"projectId": "harbour", "documentId": chapter, "character": "reed", "eyes": "character"}
-        with pytest.raises(FabulaError) as refused:
-            reed.assemble(reed.read_request(json.dumps(wire).encode()))
-        assert refused.value.code is Code.NOT_ALLOWED
+        for more in ({}, {"cursorPosition": 9999}):
+            with pytest.raises(FabulaError) as refused:
+                reed.assemble(reed.read_request(json.dumps({**wire, **more}).encode()))
+            assert refused.value.code is Code.NOT_ALLOWED
+        with pytest.raises(FabulaError):
+            reed.place_cursor(reed.request(document_id=chapter, character="reed"), "after 'umbracoin'")
         with pytest.raises(FabulaError) as unfound:
             reed.search("harbour", until=chapter, character="reed")
         assert str(unfound.value.message) == str(refused.value.message)

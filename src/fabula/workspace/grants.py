@@ -59,19 +59,20 @@ def check_vantage(principal: Principal, vantage: Vantage, timeline: Timeline) ->
 
 
 def find_granted_document(project: ProjectHandle, view: View, name: str) -> str:
-    """Return the id of a document by any of its names, among those that a principal may read.
+    """Return the id of a document by any of its names, among those that a principal with limits may read.
 
-    What names none of them, or several, is returned as it is, and refused as what there is not.
+    What names none of them, or several, is refused, whether there is such a document or not.
     """
-    granted = project.principal.grants.documents
-    if not name or granted is None or name in granted:
-        return name
     from fabula.workspace.names import match_documents, name_documents
     from fabula.workspace.reading import list_readable_documents
 
     documents = list_readable_documents(project, view)
+    if not name or any(one.id == name for one in documents):
+        return name
     found = match_documents(documents, name_documents(documents), name)
-    return found[0].id if len(found) == 1 else name
+    if len(found) != 1:
+        raise refuse_request()
+    return found[0].id
 
 
 def find_granted_character(project: ProjectHandle, view: View, name: str) -> str:

@@ -351,12 +351,12 @@ class ProjectHandle:
 
         `uploads` has the files that were uploaded, by id: an attachment refers to one of them, never to a path.
         """
-        granted = self.principal.grants.documents
 
         def text_of(document: str) -> str | None:
-            if not document or (granted is not None and document not in granted):
-                return None
-            found = (self.view.snapshot(Manuscript) or Manuscript()).by_id.get(document)
+            view = self.view
+            if has_limits(self.principal):
+                document = find_granted_document(self, view, document)
+            found = (view.snapshot(Manuscript) or Manuscript()).by_id.get(document) if document else None
             return None if found is None else found.text
 
         request = read_request(data, text_of, uploads or {})

@@ -121,8 +121,8 @@ def _find_vantage(
     view: View, principal: Principal, until: str | None, character: str | None, *, everything: bool
 ) -> Vantage:
     """Return from where a search is made; refused where the principal may not look from there."""
-    granted, known = principal.grants.documents, (view.snapshot(Manuscript) or Manuscript()).by_id
-    if granted is not None and (everything or until is None or until not in granted or until not in known):
+    granted = principal.grants.documents
+    if granted is not None and (everything or until is None):
         raise refuse_request()
     end = _find_end(view, until)
     vantage = Vantage(Perspective.AUTHOR if everything else Perspective.READER, end, documents=granted)
