@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from fabula.workspace.project import ProjectHandle
 
 
+_CHARACTER_ONLY = frozenset({Perspective.CHARACTER})  # whoever plays one is in no chapter that it does not know
+
+
 def refuse_request() -> FabulaError:
     """Return the error for what a principal may not ask for, which names nothing."""
     return FabulaError(
@@ -54,7 +57,8 @@ def check_vantage(principal: Principal, vantage: Vantage, timeline: Timeline) ->
         raise refuse_request()
     if vantage.character and grants.characters is not None and vantage.character not in grants.characters:
         raise refuse_request()
-    if here is not None and has_limits(principal) and not knows_document(here.document, vantage, timeline):
+    is_character = grants.perspectives == _CHARACTER_ONLY
+    if here is not None and is_character and not knows_document(here.document, vantage, timeline):
         raise refuse_request()
 
 
@@ -66,8 +70,9 @@ def find_granted_document(project: ProjectHandle, view: View, name: str) -> str:
     from fabula.workspace.names import match_documents, name_documents
     from fabula.workspace.reading import list_readable_documents
 
-    documents = list_readable_documents(project, view)
-    if not name or any(one.id == name for one in documents):
+    grants, documents = project.principal.grants, list_readable_documents(project, view)
+    is_place = grants.perspectives != _CHARACTER_ONLY and grants.documents is not None and name in grants.documents
+    if not name or is_place or any(one.id == name for one in documents):
         return name
     found = match_documents(documents, name_documents(documents), name)
     if len(found) != 1:

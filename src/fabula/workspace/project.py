@@ -470,7 +470,8 @@ class ProjectHandle:
         view, character, until = self.view, options.get("character"), options.get("until")
         if has_limits(self.principal):
             options["character"] = character and find_granted_character(self, view, character)
-            options["until"] = until and find_granted_document(self, view, until)
+            if until and until not in (self.principal.grants.documents or ()):
+                options["until"] = find_granted_document(self, view, until)
         elif character:
             options["character"] = find_knower(view, None, character)
         return search_project(view, words, self._embedding, self.principal, **options)

@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable
 from typing import TypedDict
 
+from msgspec.structs import replace
+
 from fabula.codex import Codex
 from fabula.codex.source import list_known_names, make_name_filter
 from fabula.context.request import Principal, SourceRequest
@@ -121,15 +123,16 @@ def _find_vantage(
     view: View, principal: Principal, until: str | None, character: str | None, *, everything: bool
 ) -> Vantage:
     """Return from where a search is made; refused where the principal may not look from there."""
-    granted = principal.grants.documents
-    if granted is not None and (everything or until is None):
+    granted, known = principal.grants.documents, (view.snapshot(Manuscript) or Manuscript()).by_id
+    if granted is not None and (everything or until is None or until not in granted or until not in known):
         raise refuse_request()
     end = _find_end(view, until)
     vantage = Vantage(Perspective.AUTHOR if everything else Perspective.READER, end, documents=granted)
     if character and not everything:
         own_ids = frozenset(find_character_ids(view, character))
         vantage = Vantage(Perspective.CHARACTER, end, character, own_ids, granted)
-    check_vantage(principal, vantage, view.timeline)
+    # A place in a chapter that is not known tells nothing of it: what is found there is known, and lies before it.
+    check_vantage(principal, replace(vantage, position=None), view.timeline)
     return vantage
 
 
