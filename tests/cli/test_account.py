@@ -26,6 +26,22 @@ def test_somebody_is_let_in_given_a_role_and_sent_away(room: Room) -> None:
     assert room.run("account", "remove", "ann") == "ann is let in no more.\n"
 
 
+def test_a_player_is_said_to_read_the_chapters_that_were_named_and_no_others(room: Room) -> None:
+    room.run("account", "add", "ann")
+    room.run("codex", "add", "Coast", "Reed", "--type", "character")
+    given = ("account", "role", "ann", "Coast", "player", "--character", "Reed")
+    assert "ann reads no chapter" in room.run(*given)
+    (found,) = room.read("account", "list")
+    assert found["roles"][0]["documents"] == []
+    chapter = room.read("chapter", "list", "Coast")[0]
+    assert f"ann reads: {chapter['title']}." in room.run(*given, "--document", chapter["title"])
+    (found,) = room.read("account", "list")
+    assert found["roles"][0]["documents"] == [chapter["id"]]
+    room.run("account", "role", "ann", "Coast", "editor")
+    (found,) = room.read("account", "list")
+    assert found["roles"][0]["documents"] is None
+
+
 def test_the_secret_of_a_key_is_shown_once(room: Room) -> None:
     shown = room.run("account", "key", "new", "my script", "--project", "Coast", "--right", "read").splitlines()
     assert shown[-1].startswith("fabula-")

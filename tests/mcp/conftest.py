@@ -18,9 +18,12 @@ from fabula.conversation.model import Message, MessageKind
 from fabula.conversation.participants import Participant, save_participant
 from fabula.conversation.tables import summaries
 from fabula.core.story import Position
-from fabula.manuscript import documents, projects
+from fabula.manuscript import documents, outline, projects
+from fabula.manuscript.model import Direction
 from fabula.mcp.access import McpAccess
 from fabula.mcp.server import make_server
+from fabula.memory import edits as memories
+from fabula.memory.model import MemoryItem
 from fabula.search.need_edits import store_place
 from fabula.store.store import Store
 from fabula.workspace.workspace import Workspace
@@ -34,8 +37,13 @@ ARRIVAL = (
 Result = TypeVar("Result")
 Talk = Callable[[Client], Awaitable[Result]]
 # Words that Mara must never be told: a chapter that she does not know, entries and facts of others, private notes,
-# entries for no model, recaps of talks that she missed, and the author's own conversation.
-SECRETS = ("zephyrine", "quillwort", "obsidius", "marchpane", "halcyonid", "tamarisk", "vellichor", "susurrus")
+# entries for no model, recaps of talks that she missed, the author's own conversation, and how the author writes:
+# rules, beats, memories and style.
+AUTHORS = ("cinderwick", "gossamery", "larkspurn", "thistledown", "brindlewood")
+SECRETS = (
+    *("zephyrine", "quillwort", "obsidius", "marchpane", "halcyonid", "tamarisk", "vellichor", "susurrus"),
+    *AUTHORS,
+)
 
 
 @pytest.fixture
@@ -48,7 +56,8 @@ def workspace(store: Store) -> Iterator[Workspace]:
 
 def plant_story(store: Store) -> None:
     """Make the two projects."""
-    projects.create(store, "The Coast", project_id=P)
+    direction = Direction(rules=("Keep the thistledown secret.",), style="Brindlewood prose.")
+    projects.create(store, "The Coast", project_id=P, direction=direction)
     projects.create(store, "Elsewhere", project_id=OTHER)
     with store.write(project=OTHER) as tx:
         documents.add(tx, "Nothing here", text="A desert.", document_id="far")
@@ -70,6 +79,10 @@ def plant_story(store: Store) -> None:
         progressions.add(tx, "lamp", secret)
         store_place(tx, Position("ch-2", 10), "character:bo", ("Where is the zephyrine ledger?",))
         constraints.create(tx, Constraint(id="rule", text='Never use the word "suddenly".'))
+        constraints.create(tx, Constraint(id="name", text="Do not mention Cinderwick before chapter 3."))
+        for ident in ("ch-1", "ch-2", "ch-3"):
+            outline.add_beat(tx, ident, "Mara finds the gossamery.")
+        memories.add_memory(tx, MemoryItem(text="Prefers larkspurn sentences."))
         for ident in ("mara", "bo"):
             save_participant(tx, Participant(id=f"character:{ident}", name=ident.title()))
         talks.start_conversation(tx, "quay", title="On the quay", participants=["character:bo"])

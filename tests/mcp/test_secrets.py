@@ -12,7 +12,7 @@ from fabula.mcp.resources import make_uri
 from fabula.mcp.tools import TOOLS
 from fabula.workspace.workspace import Workspace
 from mcp import Client, MCPError
-from tests.mcp.conftest import OTHER, SECRETS, P, run_client
+from tests.mcp.conftest import AUTHORS, OTHER, SECRETS, P, run_client
 from tests.mcp.test_tools import CALLS
 
 HIDDEN = ("Alone", "ch-2", "Debt", "debt", "Plan", "plan", "Map", "map", "Vellichor", "On the quay", "quay")
@@ -112,14 +112,14 @@ def test_the_owner_is_told_the_same_secrets_except_what_is_for_no_model(
     caplog.set_level("INFO")
     told, _ = ask_everything(workspace, "auto", is_read_only=True)
     assert collect(caplog.text, "") == set()
-    assert {"zephyrine", "quillwort", "marchpane", "halcyonid", "tamarisk", "vellichor"} <= told
+    assert {"zephyrine", "quillwort", "marchpane", "halcyonid", "tamarisk", "vellichor", *AUTHORS} <= told
     assert told.isdisjoint({"obsidius", "susurrus"})
 
 
 def test_a_character_is_told_what_it_knows(workspace: Workspace) -> None:
     told, _ = ask_everything(workspace, "auto", character="Bo")
     assert {"zephyrine", "quillwort", "halcyonid", "tamarisk"} <= told
-    assert told.isdisjoint({"obsidius", "susurrus", "marchpane"})
+    assert told.isdisjoint({"obsidius", "susurrus", "marchpane", *AUTHORS})
 
 
 def test_what_a_character_learns_is_told_at_once(workspace: Workspace) -> None:

@@ -103,7 +103,8 @@ def test_changes_are_made_and_a_proposal_changes_nothing_yet(workspace: Workspac
     assert project.codex.find("Oar").known_to == frozenset({"mara"})
     assert project.codex.find("Lamp").description == "New brass."
     assert len(project.codex.find("Lamp").progressions) == 2
-    assert [one.item.text for one in project.memory.list_memories()] == ["Short sentences."]
+    remembered = {one.item.text for one in project.memory.list_memories()}
+    assert remembered == {"Short sentences.", "Prefers larkspurn sentences."}  # the second one was planted
     assert project.chapters.read("Supper").text.startswith("They ate.")
     (run,) = project.runs.list_runs()
     assert run.model == "mcp:mcp"

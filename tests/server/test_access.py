@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import httpx2
 import pytest
 
 from fabula.access.model import Membership, Right, Role
 from fabula.server.access import OWNER_ACCESS, Access
 from fabula.server.security import COOKIE
+from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
-from tests.server.running import OWNER_TOKEN, RunningServer
+from tests.server.running import OWNER_TOKEN, RunningServer, run_server
 
 
 def read_code(answer: httpx2.Response) -> tuple[int, str]:
@@ -124,3 +127,72 @@ def test_after_five_wrong_passwords_the_right_one_waits_too(server: RunningServe
             browser.post("/api/session", json={"account": "ann", "password": "wrong horse"})
         answer = browser.post("/api/session", json={"account": "Ann", "password": "correct horse"})
     assert read_code(answer) == (429, "ACCESS_TOO_MANY_TRIES")
+
+
+def test_undo_reaches_ones_own_changes_and_needs_the_right_that_the_change_needed(
+    workspace: Workspace, story: ProjectHandle
+) -> None:
+    editor = Access(user="ed", memberships={story.id: Membership(Role.EDITOR)})
+    owner_key = OWNER_ACCESS.limit(rights=frozenset({Right.SIGN_IN, Right.READ, Right.EDIT}), projects=None)
+    base = f"/api/projects/{story.id}"
+    with (
+        run_server(workspace, {"editor": editor, "key": owner_key}) as server,
+        server.client("editor") as ed,
+        server.client("key") as key,
+        server.client() as owner,
+    ):
+        assert ed.get(f"{base}/changes").json()["items"] == []
+        for path in ("undo", "redo"):
+            assert read_code(ed.post(f"{base}/{path}")) == (404, "STORE_NOT_FOUND")
+        assert read_code(key.post(f"{base}/undo")) == (403, "CONTEXT_NOT_ALLOWED")  # it would delete the project
+        own = ed.post(f"{base}/constraints", json={"text": "No cats."})
+        assert own.status_code == 201, own.text
+        assert owner.put(f"{base}/settings/judge.tries", json={"value": 3}).status_code == 204
+        assert owner.put(f"{base}/title", json={"title": "Harrow Light"}).status_code == 200
+        for _ in range(2):  # the title, then the setting
+            assert read_code(key.post(f"{base}/undo")) == (403, "CONTEXT_NOT_ALLOWED")
+            assert owner.post(f"{base}/undo").status_code == 200
+            assert read_code(key.post(f"{base}/redo")) == (403, "CONTEXT_NOT_ALLOWED")
+        assert owner.post(f"{base}/redo").status_code == 200
+        taken_back = ed.post(f"{base}/undo").json()
+        assert "No cats." in taken_back["label"]
+        assert workspace.settings(story.id).get("judge.tries").value == 3
+        assert ed.post(f"{base}/redo").json()["label"] == taken_back["label"]
+        assert owner.get(base).status_code == 200
+
+
+def test_a_kept_answer_is_given_to_nobody_who_may_not_ask_for_it(workspace: Workspace, story: ProjectHandle) -> None:
+    whole = Access(user="ed", memberships={story.id: Membership(Role.EDITOR)})
+    reading = whole.limit(rights=frozenset({Right.SIGN_IN, Right.READ}), projects=None)
+    elsewhere = whole.limit(rights=None, projects=frozenset({"another"}))
+    url, body, headers = f"/api/projects/{story.id}/constraints", {"text": "No cats."}, {"Idempotency-Key": "once"}
+    with run_server(workspace, {"whole": whole, "reading": reading, "elsewhere": elsewhere}) as server:
+        answers = []
+        for token in ("whole", "reading", "elsewhere", "whole"):
+            with server.client(token) as client:
+                answers.append(client.post(url, json=body, headers=headers))
+    assert [one.status_code for one in answers] == [201, 403, 404, 201]
+    assert answers[3].headers["idempotency-replayed"] == "true"
+    assert answers[3].json() == answers[0].json()
+
+
+def test_somebody_names_their_own_projects_by_title_and_number_and_no_others(
+    workspace: Workspace, story: ProjectHandle
+) -> None:
+    foreign = workspace.create_project("Somebody Else's")
+    ann = Access(user="ann", memberships={story.id: Membership(Role.READER), "gone": Membership(Role.READER)})
+    key = OWNER_ACCESS.limit(rights=None, projects=frozenset({story.id}))
+    title = story.view.project.title
+    with run_server(workspace, {"ann": ann, "key": key}) as server:
+        for token in ("ann", "key"):
+            with server.client(token) as client:
+                (own,) = client.get("/api/projects").json()["items"]
+                for name in (story.id, title, title.upper(), str(own["number"])):
+                    assert client.get(f"/api/projects/{quote(name)}/chapters").status_code == 200, name
+                number = next(one.number for one in workspace.projects() if one.id == foreign.id)
+                names = (foreign.id, "Somebody Else's", str(number), "nowhere", "99", "gone")
+                refused = [client.get(f"/api/projects/{quote(name)}/chapters") for name in names]
+                assert {read_code(one) for one in refused} == {(404, "PROJECT_NOT_FOUND")}
+                assert len({one.content for one in refused}) == 1
+        with server.client("key") as client:
+            assert [one["id"] for one in client.get("/v1/models").json()["data"]] == [f"fabula/{title}"]

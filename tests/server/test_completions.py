@@ -252,18 +252,28 @@ def test_a_server_that_is_told_to_stop_says_so_to_a_client_that_waits_for_an_ans
     assert model.client_left.wait(20)
 
 
-def test_a_player_asks_as_its_own_character_only(server: RunningServer, model: ModelServer, harbour: Workspace) -> None:
-    project = harbour.project("Harbour").id
-    with open_client(server, "player") as client:
-        with pytest.raises(APIStatusError):
-            client.chat.completions.create(model=f"fabula/{project}/Mara", messages=[say("Where is the key?")])  # type: ignore[list-item]
-        client.chat.completions.create(model=f"fabula/{project}/{_bo(harbour)}", messages=[say("The key?")])  # type: ignore[list-item]
-    assert "under the quay" not in str(sent(model))
-    assert len(model.exchanges) == 1
+def test_a_player_asks_no_model_of_the_owner(server: RunningServer, model: ModelServer, harbour: Workspace) -> None:
+    project = harbour.project("Harbour")
+    before = project.conversations.list_all()
+    with server.client("player") as player:
+        assert player.get("/v1/models").json()["data"] == []
+        for headers in ({}, {"Fabula-Provider": "openai"}, {"Fabula-Provider": "clipboard"}, {"Fabula-Model": "x"}):
+            for character in ("Bo", "Mara", project.codex.find("Bo").id):
+                body = {"model": f"fabula/{project.id}/{character}", "messages": [say("The key?")], "store": True}
+                refused = player.post("/v1/chat/completions", json=body, headers=headers)
+                assert (refused.status_code, refused.json()["error"]["code"]) == (403, "CONTEXT_NOT_ALLOWED")
+    assert model.exchanges == []
+    assert project.conversations.list_all() == before
 
 
-def _bo(harbour: Workspace) -> str:
-    return harbour.project("Harbour").codex.find("Bo").id
+def test_the_prompt_is_never_the_answer(server: RunningServer, model: ModelServer) -> None:
+    with server.client() as client:
+        for stream in (False, True):
+            body = {"model": "fabula/Harbour", "messages": [say("Who is Mara?")], "stream": stream}
+            refused = client.post("/v1/chat/completions", json=body, headers={"Fabula-Provider": "clipboard"})
+            assert refused.json()["error"]["code"] == "LLM_NO_KEY"
+            assert "llm.provider" in refused.json()["error"]["message"]
+    assert model.exchanges == []
 
 
 def test_a_reader_may_not_ask_a_model_and_a_stranger_finds_nothing(server: RunningServer, harbour: Workspace) -> None:

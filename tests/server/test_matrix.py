@@ -118,3 +118,16 @@ def test_a_caller_sees_own_settings_and_no_others(workspace: Workspace, story: P
         for base in ("/api", f"/api/projects/{story.id}"):
             assert owner.get(f"{base}/settings/runs.keepPrompts").json()["value"] is True
             assert reader.get(f"{base}/settings/runs.keepPrompts").json()["value"] is False
+
+
+def test_settings_of_the_machine_are_for_the_owner_alone(workspace: Workspace, story: ProjectHandle) -> None:
+    people = {"editor": make_access(Role.EDITOR, story.id)}
+    with run_server(workspace, people) as server, server.client("editor") as editor, server.client() as owner:
+        for base in ("/api", f"/api/projects/{story.id}"):
+            of_owner, of_editor = (
+                {one["name"] for one in client.get(f"{base}/settings").json()["settings"]} for client in (owner, editor)
+            )
+            assert {"server.trustedProxies", "server.proxyHeader"} <= of_owner - of_editor
+            assert "runs.keepPrompts" in of_editor
+            assert owner.get(f"{base}/settings/server.proxyHeader").status_code == 200
+            assert read_code(editor.get(f"{base}/settings/server.proxyHeader")) == "CONTEXT_NOT_ALLOWED"

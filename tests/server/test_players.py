@@ -305,3 +305,36 @@ def test_a_window_of_a_player_is_told_of_what_its_character_hears(group: Group) 
         assert seen == "Aloud."
         group.project.conversations.join(group.other, "Mara")
         assert list_changes(next(told)) == {("conversations", group.other)}
+
+
+def test_a_window_of_a_player_is_not_told_that_something_hidden_changed(group: Group) -> None:
+    codex = group.project.codex
+    with group.server.client("player") as player, follow(player, group.project.id) as told:
+        assert next(told) == ("0", "ready", {"version": 0, "changes": []})
+        codex.edit("Mara", notes=HIDDEN["state"])
+        group.project.constraints.add(f"Never mention {HIDDEN['codex']}.")
+        codex.edit("Crown", description="Heavier.")
+        for number, description in enumerate(("An old pilot.", "A very old pilot."), start=1):
+            codex.edit("Mara", description=description)
+            ident, kind, data = next(told)
+            assert (ident, kind, data["version"]) == (str(number), "change", number)
+            assert data["changes"] == [{"kind": "codex", "id": group.mara}]
+
+
+def test_a_player_is_told_no_size_and_no_version_of_the_whole_project(group: Group) -> None:
+    group.project.chapters.add("Alone", "Nobody knows this.")
+    with group.server.client("player") as player, group.server.client() as owner:
+        (whole,), (seen,) = (one.get("/api/projects").json()["items"] for one in (owner, player))
+    assert whole["characters"] > 0
+    hidden = {"documents": 0, "characters": 0, "version": 0, "changed": whole["made"]}
+    assert seen == {**whole, **hidden}
+
+
+def test_a_stream_of_somebody_else_is_refused_as_one_that_does_not_exist(group: Group) -> None:
+    with group.server.client() as owner, group.server.client("player") as player:
+        events = read_kinds(owner.post(f"{group.base}/chats/Pier/send", json={"text": "@Bo?", "speaker": "Mara"}))
+        stream = events[0][1]["stream"]
+        for method in ("GET", "DELETE"):
+            foreign, absent = (player.request(method, f"{group.base}/streams/{one}") for one in (stream, "nowhere"))
+            assert (foreign.status_code, foreign.content) == (absent.status_code, absent.content)
+            assert foreign.status_code == 404

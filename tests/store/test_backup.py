@@ -18,6 +18,7 @@ from fabula.manuscript import documents, projects
 from fabula.manuscript.tables import documents as rows
 from fabula.store.backup import BACKUP_FOLDER, DAY, MAX_BACKUPS, back_up, back_up_daily, list_backups
 from fabula.store.store import Store
+from fabula.workspace.workspace import Workspace
 from tests.store.workers import add_messages, create_project
 
 
@@ -204,3 +205,21 @@ def _assert_whole(file: Path) -> None:
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
     connection.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions are those of the account there")
+def test_a_new_store_and_its_copies_are_for_their_user_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "data"
+    before = os.umask(0o022)
+    try:
+        with Workspace.open(folder) as workspace:
+            workspace.create_project("Harbour")
+            copy = workspace.make_backup().path
+            workspace.delete_project("Harbour")
+            files = {one: one.stat().st_mode for one in folder.rglob("*.db*")}
+    finally:
+        os.umask(before)
+    assert copy in files
+    assert {mode & 0o077 for mode in files.values()} == {0}
+    folders = (folder, folder / "backups", folder / "deleted")
+    assert [one.stat().st_mode & 0o777 for one in folders] == [0o700] * 3

@@ -62,7 +62,7 @@ def test_what_was_granted_is_assembled(coast: Workspace) -> None:
         {"eyes": "reader"},
         {"character": "mara"},
         {"character": "nobody"},
-        {"character": "Bo"},
+        {"character": "Mara"},
         {"speakerId": "mara"},
         {"documentId": "ch-1"},
         {"documentId": "ch-1", "cursorPosition": 9999},
@@ -158,3 +158,79 @@ def test_an_attachment_of_a_request_that_cannot_be_read_is_refused(coast: Worksp
     with pytest.raises(FabulaError) as refused:
         coast.project(P).read_request(data)
     assert refused.value.code is Code.LLM_ATTACHMENT_INVALID
+
+
+HARBOUR = {  # the text of each chapter has a word of its own
+    "ch-1": "Mara trimmed the quartzlamp at the harbour. Reed watched the gulls above the harbour wall.",
+    "ch-2": "Mara hid the cobaltwell under the harbour stones. Mara had been a smuggler since the cobaltwell war.",
+    "ch-3": "Tobin counted the umbracoin at the harbour and told nobody.",
+    "ch-4": "Reed came back to the harbour. Mara met him at the velvetoar.",
+}
+REED = Grants(
+    perspectives=frozenset({Perspective.CHARACTER}),
+    characters=frozenset({"reed"}),
+    documents=frozenset({"ch-1", "ch-3", "ch-4"}),
+    conversations=frozenset(),
+    entries=frozenset(),
+)
+
+
+@pytest.fixture
+def harbour(store: Store) -> Workspace:
+    projects.create(store, "The Harbour", project_id="harbour")
+    with store.write(project="harbour") as tx:
+        for name in ("mara", "reed", "tobin"):
+            codex.create(tx, Entry(id=name, type="character", name=name.title(), description=f"{name} is old."))
+        for number, (ident, text) in enumerate(HARBOUR.items(), start=1):
+            pov = "tobin" if ident == "ch-3" else None
+            documents.add(tx, f"Title {number}", text=text, document_id=ident, pov=pov)
+    return Workspace(store)
+
+
+def list_told(text: str) -> list[str]:
+    """The chapters whose words a text has."""
+    words = {"ch-1": "quartzlamp", "ch-2": "cobaltwell", "ch-3": "umbracoin", "ch-4": "velvetoar"}
+    return [ident for ident, word in words.items() if word in text]
+
+
+def test_chapters_that_were_not_granted_are_told_by_no_path(harbour: Workspace) -> None:
+    reed = harbour.project("harbour", Principal("reed", grants=REED))
+    assert [one.id for one in reed.reading.list_chapters()] == ["ch-1", "ch-4"]
+    found = reed.search("harbour Mara hid cobaltwell umbracoin", until="ch-4", character="reed")
+    assert {one.document_id for one in found} == {"ch-1", "ch-4"}
+    request = {"documentId": "ch-4", "character": "reed", "eyes": "character", "projectId": "harbour"}
+    asked = {**request, "additionalInput": "What did Mara hide under the stones, and who is a smuggler at the harbour?"}
+    result = reed.assemble(reed.read_request(json.dumps(asked).encode()))
+    assert list_told(result.prompt) == ["ch-1", "ch-4"]
+    assert list_told(" ".join(one.text for one in reed.reading.read_synopses())) == ["ch-1", "ch-4"]
+    owner = harbour.project("harbour")
+    asked["character"] = "mara"
+    whole = owner.assemble(owner.read_request(json.dumps(asked).encode()))
+    kinds = {one.source.partition(":")[0] for one in whole.trace if one.included and "cobaltwell" in one.text}
+    assert {"codex", "synopsis"} <= kinds  # a fact and a synopsis, which only the grants keep from Reed
+
+
+def test_a_chapter_that_the_character_does_not_know_is_refused_where_it_was_granted_too(harbour: Workspace) -> None:
+    reed = harbour.project("harbour", Principal("reed", grants=REED))
+    for chapter in ("ch-3", "ch-2", "none", "Title 3"):
+        wire = {"projectId": "harbour", "documentId": chapter, "character": "reed", "eyes": "character"}
+        for more in ({}, {"cursorPosition": 9999}):
+            with pytest.raises(FabulaError) as refused:
+                reed.assemble(reed.read_request(json.dumps({**wire, **more}).encode()))
+            assert refused.value.code is Code.NOT_ALLOWED
+        with pytest.raises(FabulaError):
+            reed.place_cursor(reed.request(document_id=chapter, character="reed"), "after 'umbracoin'")
+        if chapter == "ch-3":  # a granted place, whose own text is not found there
+            found = reed.search("harbour umbracoin", until=chapter, character="reed")
+            assert {one.document_id for one in found} == {"ch-1"}
+            continue
+        with pytest.raises(FabulaError) as unfound:
+            reed.search("harbour", until=chapter, character="reed")
+        assert str(unfound.value.message) == str(refused.value.message)
+
+
+def test_what_may_be_known_is_named_by_its_names_too(harbour: Workspace) -> None:
+    reed = harbour.project("harbour", Principal("reed", grants=REED))
+    wire = {"projectId": "harbour", "documentId": "Title 4", "character": "Reed", "eyes": "character"}
+    assert list_told(reed.assemble(reed.read_request(json.dumps(wire).encode())).prompt) == ["ch-1", "ch-4"]
+    assert reed.search("velvetoar", until="Title 4", character="Reed")

@@ -56,7 +56,7 @@ def test_a_passage_says_why_it_was_found(coast: ProjectHandle) -> None:
 def test_a_passage_that_is_near_in_meaning_says_so(coast: ProjectHandle) -> None:
     coast.chapters.add("Elsewhere", "Zzyzx zzyzx.")
     embedding = EmbeddingChoice(SemanticSearch(Letters()))
-    found = search_project(coast.view, "zyzzx", embedding, make_vectors=True)
+    found = search_project(coast.view, "zyzzx", embedding, coast.principal, make_vectors=True)
     report = describe_search(coast.view, "zyzzx", found, [])
     assert report.by_meaning
     assert (report.passages[0].text, report.passages[0].reasons) == ("Zzyzx zzyzx.", ("it is near in meaning",))

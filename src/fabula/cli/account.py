@@ -100,7 +100,8 @@ def role(
     name: Annotated[str, Argument(help="owner, editor, reader, debugger or player; - for none.", metavar="ROLE")],
     character: Annotated[str, Option("--character", help="Through whose eyes a player sees.")] = "",
     documents: Annotated[
-        list[str] | None, Option("--document", help="A chapter that a player may be in; may be given again.")
+        list[str] | None,
+        Option("--document", help="A chapter that a player may read; may be given again. Without one it reads none."),
     ] = None,
     store: STORE = None,
 ) -> None:
@@ -114,8 +115,20 @@ def role(
             say("{account} has no role in it any more.", account=changed.id)
             return
         changed = workspace.people.set_role(account, project, name, character=character, documents=documents or ())
-        given = changed.memberships[workspace.project(project).id].role
-    say("{account} is {role} of it now.", account=changed.id, role=name_value(given))
+        handle = workspace.project(project)
+        given = changed.memberships[handle.id]
+        titles = [one.name for one in handle.chapters.list_chapters() if one.id in (given.grants.documents or ())]
+    say("{account} is {role} of it now.", account=changed.id, role=name_value(given.role))
+    if given.grants.documents is None:
+        return
+    if titles:
+        say(
+            "As far as the character knows them, {account} reads: {chapters}.",
+            account=changed.id,
+            chapters=join_names(titles),
+        )
+    else:
+        say("{account} reads no chapter. Name those that may be read: --document CHAPTER", account=changed.id)
 
 
 @keys.command("list")

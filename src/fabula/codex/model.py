@@ -169,6 +169,7 @@ class Codex:
             until=limits.until,
             known_to=self.resolve_knowers(limits.known_to),
             derived_from=() if own.is_unrestricted else own.visibilities,
+            made_of=frozenset() if limits.since is None else frozenset({limits.since.document}),
             explanation=message("the book says so of {name}", name=entry.name),
         )
 

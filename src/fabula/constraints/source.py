@@ -1,7 +1,8 @@
 """The constraints source: offers the constraints that may hold where the request is (con-1, con-2).
 
 The gate drops those whose span of the story is elsewhere. A rule that names chapters in its own words ("not before
-chapter 5") is offered in those chapters only, as far as a program understands the rule, or it begins with them.
+chapter 5") is offered in those chapters only, as far as a program understands the rule, or it begins with them. A
+principal with limits is told none: a rule is the author's, and may name what nobody knows yet.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterable
 from fabula.constraints.checks import EntryNames, find_limits, is_elsewhere
 from fabula.constraints.conditions import name_story_range
 from fabula.constraints.model import ChapterLimits, Constraints
-from fabula.context.request import SourceRequest
+from fabula.context.request import SourceRequest, has_limits
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
@@ -35,7 +36,7 @@ class ConstraintsSource:
     def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
         """Offer the fragments of the snapshot, without those that hold in other chapters."""
         constraints = view.snapshot(Constraints)
-        if constraints is None:
+        if constraints is None or has_limits(source_request.request.principal):
             return ()
         omitted = self._find_omitted(source_request, view)
         return (

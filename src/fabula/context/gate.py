@@ -2,7 +2,8 @@
 
 No source filters for itself. A fragment passes when the story has reached it, it still holds, and
 the perspective of the request may know it by now. Text derived from other text passes only where
-everything it was derived from passes. The author may know everything; what the story has not
+everything it was derived from passes. Text of a document passes only where whoever asks may be told that
+document at all. The author may know everything; what the story has not
 revealed yet is marked so. A fragment of another project refuses the whole assembly (ctx-5).
 """
 
@@ -53,6 +54,8 @@ class Gate(Struct, frozen=True):
 
 def judge_fragment(fragment: Fragment, vantage: Vantage, timeline: Timeline) -> Reason | None:
     """The strictest reason against a fragment and everything it was derived from; None where there is none."""
+    if vantage.documents is not None and not fragment.made_of <= vantage.documents:
+        return Reason.NOT_KNOWN
     strictest = judge_visibility(fragment, vantage, timeline)
     if not fragment.derived_from or (strictest is not None and strictest is not Reason.NOT_REVEALED):
         return strictest
@@ -92,7 +95,12 @@ def _has_learned(visibility: Visibility, vantage: Vantage, timeline: Timeline) -
 
 
 def knows_document(document: str, vantage: Vantage, timeline: Timeline) -> bool:
-    """Whether a perspective knows a document; what comes from no document, or from one that is gone, is known."""
+    """Whether a perspective knows a document; what comes from no document, or from one that is gone, is known.
+
+    A vantage that is limited to some documents knows no others.
+    """
+    if document and vantage.documents is not None and document not in vantage.documents:
+        return False
     entry = timeline.entry(document) if document else None
     if entry is None or entry.known_to is None or vantage.perspective is Perspective.AUTHOR:
         return True

@@ -32,6 +32,9 @@ class Grants(Struct, frozen=True, kw_only=True):
     entries: frozenset[str] | None = None  # that may be included by hand
 
 
+_UNLIMITED = Grants()
+
+
 class Principal(Struct, frozen=True):
     """The user on whose behalf a request is made. In single-user local use that is the owner."""
 
@@ -42,6 +45,11 @@ class Principal(Struct, frozen=True):
     def __post_init__(self) -> None:
         if not isinstance(self.user, str) or not self.user:
             raise FabulaError(Code.REQUEST_INVALID, message("A principal needs the name of its user."))
+
+
+def has_limits(principal: Principal) -> bool:
+    """Return whether a principal may ask for less than everything; what the author decides is not for it to read."""
+    return principal.grants != _UNLIMITED
 
 
 class Attachment(Struct, frozen=True, kw_only=True):

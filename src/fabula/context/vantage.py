@@ -35,9 +35,10 @@ def resolve_vantage(request: Request, view: View) -> Vantage:
             )
     if perspective is Perspective.CHARACTER and not character:
         raise FabulaError(Code.REQUEST_INVALID, message("To write in a character's point of view, name the character."))
+    granted = request.principal.grants.documents
     if perspective is not Perspective.CHARACTER:
-        return Vantage(perspective, position)
-    return Vantage(perspective, position, character, frozenset(request.character_ids))
+        return Vantage(perspective, position, documents=granted)
+    return Vantage(perspective, position, character, frozenset(request.character_ids), granted)
 
 
 def at_stored_position(vantage: Vantage, window: TextWindow | None) -> Vantage:

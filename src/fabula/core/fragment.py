@@ -107,6 +107,7 @@ class Fragment(Struct, frozen=True, kw_only=True, gc=False):
     until: Position | None = None
     known_to: frozenset[str] | None = None
     derived_from: tuple[Visibility, ...] = ()
+    made_of: frozenset[str] = frozenset()  # the documents whose text it tells, word for word or in short
     token_count: int | None = None
     explanation: Sentence | str = ""  # for the trace: why the source offers it
     is_single_use: bool = False  # made for one request and never offered again: measuring it is not worth a cache

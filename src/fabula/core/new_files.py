@@ -1,6 +1,7 @@
 """New files: a temporary file beside a destination, with the permissions that the finished file will have.
 
-A file for a person gets what the umask allows, or keeps the permissions of the file that it replaces.
+A file for a person gets what the umask allows, or keeps the permissions of the file that it replaces. What the program
+keeps for itself, a store and its copies, is for its user alone.
 """
 
 from __future__ import annotations
@@ -26,3 +27,14 @@ def create_temporary(path: Path, *, prefix: str) -> tuple[Path, BinaryIO]:
     with suppress(OSError):
         temporary.chmod(S_IMODE(path.stat().st_mode))
     return temporary, os.fdopen(handle, "w+b")
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder, unless it is there, that nobody else on this machine can look into."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file, unless it is there, that nobody else on this machine can read."""
+    if not path.exists():
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))

@@ -50,6 +50,7 @@ class Vantage(Struct, frozen=True):
     position: Position | None = None
     character: str | None = None
     other_ids: frozenset[str] = frozenset()  # of the same character: as a participant of conversations, as an entry
+    documents: frozenset[str] | None = None  # whose text may be told at all; None: every document's
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from fabula.context.gather import FunctionSource
-from fabula.context.request import SourceRequest
+from fabula.context.request import SourceRequest, has_limits
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part, Tier
 from fabula.core.messages import join_names, message
@@ -57,7 +57,8 @@ def offer_editor_text(source_request: SourceRequest, view: View) -> Iterator[Fra
     if cursor < len(text):
         after = _cut_at_word(text, cursor, cursor + CHARS_AFTER_CURSOR)
         yield _make_fragment("editor:after", Part.AFTER, after, project_id, known_to, is_single_use=True)
-    if document.beats and not request.speaker_id:  # the plan is for a writer, not for a character who speaks
+    # the plan is for a writer, neither for a character who speaks nor for whoever plays one
+    if document.beats and not request.speaker_id and not has_limits(request.principal):
         beats = message("; ").render(language).join(beat.rstrip(".。;；") for beat in document.beats)
         plan = message("What should happen in this chapter: {beats}.", beats=beats).render(language)
         yield _make_fragment("outline:beats", Part.EDITOR_STATE, plan, project_id, known_to)
@@ -165,9 +166,9 @@ def _find_document(source_request: SourceRequest, view: View) -> Document:
 
 
 def offer_direction(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
-    """Offer the project's writing rules, then its style."""
+    """Offer the project's writing rules, then its style, to whoever may read what the author decides."""
     direction = view.snapshot(Direction)
-    if direction is None:
+    if direction is None or has_limits(source_request.request.principal):
         return ()
     return _make_direction_fragments(direction, source_request.request.project_id, source_request.language)
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from fabula.context.request import Request
+from fabula.context.request import Request, has_limits
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part, Visibility
@@ -261,9 +261,10 @@ def refuse(sentence: Sentence) -> FabulaError:
 def is_told_memory(request: Request) -> bool:
     """Return whether a prompt is told how the writer writes: to a character who speaks, in its own words, it is not.
 
-    An agent works for the writer, and is told.
+    An agent works for the writer, and is told. Whoever plays a character is not.
     """
-    return not request.speaker_id or request.speaker_id.startswith("agent:")
+    is_character = bool(request.speaker_id) and not request.speaker_id.startswith("agent:")
+    return not is_character and not has_limits(request.principal)
 
 
 def omit_fragment(fragment: Fragment, reason: Reason, detail: str | Sentence) -> Verdict:

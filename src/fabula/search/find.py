@@ -87,6 +87,7 @@ def make_search_mask(index: SearchIndex, scope: SearchScope, outdated: Outdated 
         vantage.perspective,
         vantage.character,
         vantage.other_ids,
+        vantage.documents,
         here and here.document,
         scope.conversation_id,
         scope.speaker_id,
@@ -128,6 +129,10 @@ def _mask_documents(index: SearchIndex, scope: SearchScope) -> Mask:
     """The mask that all positions in one document share."""
     is_author = scope.vantage.perspective is Perspective.AUTHOR
     reached = np.ones(len(index.documents), np.bool_) if is_author else _find_reached(index, scope)
+    granted = scope.vantage.documents
+    if granted is not None:
+        told = [one.id in granted or one.id.startswith(CONVERSATION_PREFIX) for one in index.documents]
+        reached &= np.array(told, np.bool_)
     mask = np.repeat(reached, index.passage_counts)
     if index.conversations is None:
         index.conversations = [one for one in index.documents if one.id.startswith(CONVERSATION_PREFIX)]

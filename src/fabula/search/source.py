@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fabula.context.gate import judge_fragment
 from fabula.context.order import OFTEN_CHANGING
-from fabula.context.request import SourceRequest
+from fabula.context.request import SourceRequest, has_limits
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer, Placement
@@ -65,6 +65,7 @@ _UNLIMITED = 1 << 60
 _TITLE_CHARACTERS = 24  # of a passage that its title shows
 
 _SHOWN = message("the text before the cursor")
+_NOTHING: frozenset[str] = frozenset()
 _ALIKE = message("resembles the text nearby")
 _BESIDE = message("is next to a passage that was found")
 _ONLY_WORDS = message("passages could not be compared by meaning; search goes by words alone")
@@ -120,7 +121,7 @@ class SearchSource:
         tokens = int(source_request.token_shares[Layer.RETRIEVED] * share)
         limit = min(MAX_PASSAGES, max(tokens // MIN_PASSAGE_TOKENS, MIN_PASSAGES))
         hits = find_passages(index, query, mask, limit, self._score_by_meaning(index, query, source_request, view))
-        needs = view.snapshot(Needs)
+        needs = None if has_limits(source_request.request.principal) else view.snapshot(Needs)
         needed = {} if needs is None else _find_needed(index, needs, source_request, view, mask)
         hits = _add_needed(hits, needed) if needed else hits
         for number, score, is_neighbour in _order_passages(index, hits, source_request, mask):
@@ -410,6 +411,7 @@ def _make_fragment(
         placement=_find_placement(passage, document_id, scope, source_request),
         since=visibility.since,
         known_to=visibility.known_to,
+        made_of=_NOTHING if document_id.startswith(CONVERSATION_PREFIX) else frozenset({document_id}),
         explanation=reason,
         is_single_use=True,
     )

@@ -46,6 +46,10 @@ class Access(Struct, frozen=True, kw_only=True):
         is_given = right is Right.SIGN_IN or (membership is not None and right in RIGHTS[membership.role])
         return is_given and (self.limited_to is None or right in self.limited_to)
 
+    def list_rights(self, project_id: str | None = None) -> frozenset[Right]:
+        """Return what the caller may do in a project, or in the store as a whole."""
+        return frozenset(one for one in Right if self.has_right(one, project_id))
+
     def require(self, right: Right, project_id: str | None = None) -> None:
         """Refuse what the caller may not do."""
         if not self.has_right(right, project_id):

@@ -42,6 +42,8 @@ def call_verb(route: Route, call: Call) -> Any:
     arguments, parameters = dict(call.arguments), inspect.signature(verb).parameters
     if "principal" in parameters:
         arguments["principal"] = make_principal(call)
+    if "own_rights" in parameters:
+        arguments["own_rights"] = call.access.list_rights(None if call.project is None else call.project.id)
     if route.takes_model:
         arguments["model"] = call.model
     first = (call.handle.id,) if route.takes_project else ()

@@ -148,13 +148,11 @@ def make_completion_handlers(workspace: Workspace, streams: StreamHub) -> list[H
 
 
 def list_models(workspace: Workspace, access: Access) -> list[ModelInfo]:
-    """List the projects of a caller as models; an owner of the store names them by their titles, if they can."""
-    known = [one for one in workspace.projects() if access.has_right(Right.PLAY, one.id)]
+    """List the projects of a caller as models, by their titles where these are names."""
+    known = [one for one in workspace.projects() if access.has_right(Right.GENERATE, one.id)]
     titles = [one.title for one in known]
-    by_title = access.everywhere is not None
     return [
-        ModelInfo(f"{MODEL_PREFIX}/{one.title if by_title and _is_name(one.title, titles) else one.id}", one.title)
-        for one in known
+        ModelInfo(f"{MODEL_PREFIX}/{one.title if _is_name(one.title, titles) else one.id}", one.title) for one in known
     ]
 
 
@@ -169,7 +167,7 @@ def _prepare(workspace: Workspace, access: Access, body: bytes, headers: Mapping
     if not options.project:
         raise _refuse_model(list_models(workspace, access))
     project = open_project(workspace, access, options.project)
-    access.require(Right.PLAY, project.id)
+    access.require(Right.GENERATE, project.id)
     return prepare_completion(project, asked, options)
 
 

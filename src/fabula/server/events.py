@@ -90,6 +90,10 @@ class _Window:
         """Look at what can be read now, where that is not everything."""
         self._readable = ReadableEvents(self.project, may_play=self._may_play) if self.is_limited else None
 
+    def count(self, version: int) -> int:
+        """Return the version of a project as the window is told it: with limits, the number of its events so far."""
+        return version if self._readable is None else self._readable.count
+
     def may_know_the_same(self, other: _Window) -> bool:
         """Whether another window may be told the same."""
         own, others = ((one.project.principal, one._kinds, one._may_play) for one in (self, other))
@@ -125,9 +129,9 @@ class EventHub:
             await call(window.start)
             position, checked = live.version, clock()
             if not last_event:
-                yield _encode_state("ready", position)
+                yield _encode_state("ready", window.count(position))
             elif window.is_limited or not _is_version(last_event):
-                yield _encode_state("reset", position)
+                yield _encode_state("reset", window.count(position))
             else:
                 batch = await call(read_changes, self._workspace.store, project_id, int(last_event))
                 position = batch.version
@@ -145,7 +149,7 @@ class EventHub:
                     if not again.may_know_the_same(window):
                         await call(again.start)
                         window, position = again, live.version
-                        yield _encode_state("reset", position)
+                        yield _encode_state("reset", window.count(position))
                 while position < live.version:
                     batch, known = live.find(position) or (
                         await call(read_changes, self._workspace.store, project_id, position),  # a slow window

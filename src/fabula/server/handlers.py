@@ -256,6 +256,7 @@ class RouteTable:
         call_in_thread, log = self.workspace.call, self.workspace.responses
         user = get_access(request.scope).user
         asked = (route.name.encode(), str(request.url.path).encode(), body)
+        await call_in_thread(self._read, route, request, body, headers)  # who may not ask gets no kept answer either
         kept = await call_in_thread(lambda: log.claim(user, key, hash_request(asked)))
         if kept is not None:
             return Reply(kept.status, kept.body.encode(), {**kept.headers, "idempotency-replayed": "true"})

@@ -23,6 +23,7 @@ from fabula.server.access import Access, refuse_project
 from fabula.server.pages import DEFAULT_LIMIT
 from fabula.server.routes.route import Route
 from fabula.server.security import get_headers
+from fabula.text.lookup import find_matches
 from fabula.workspace.grants import has_limits, refuse_request
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.schema import decode, refuse_data
@@ -44,20 +45,21 @@ class PageQuery(Struct, rename="camel", frozen=True):
 
 
 def open_project(workspace: Workspace, access: Access, name: str) -> ProjectHandle:
-    """Open a project for a caller, who names it by its id unless all of the store is theirs.
+    """Open a project for a caller, by its id, or by its title or number among those that the caller belongs to.
 
     A project that is not there and one that the caller does not belong to are refused in the same words.
     """
     if access.everywhere is not None and name not in access.memberships:
         return workspace.project(name, access.make_principal(name))
-    principal = access.make_principal(name)
+    ident = name if name in access.memberships else _find_own_project(workspace, access, name)
+    principal = access.make_principal(ident)
     try:
-        project = workspace.project(name, principal)
+        project = workspace.project(ident, principal)
     except FabulaError as error:
         if error.code is not Code.PROJECT_NOT_FOUND:
             raise
         raise refuse_project() from None
-    if project.id != name:  # another project is called as this one, which is gone
+    if project.id != ident:  # another project is called as this one, which is gone
         raise refuse_project()
     return project
 
@@ -67,6 +69,15 @@ def choose_provider(project: ProjectHandle, name: str) -> ModelChoice:
     if has_limits(project.principal):
         raise refuse_request()
     return project.choose_model(provider=name)
+
+
+def _find_own_project(workspace: Workspace, access: Access, name: str) -> str:
+    """Return the id of the one project of a caller that a name means."""
+    own = [one for one in workspace.projects() if one.id in access.memberships]
+    found = find_matches(own, name, names_of=lambda one: (one.title,), number_of=lambda one: one.number)
+    if len(found) != 1:
+        raise refuse_project()
+    return found[0].id
 
 
 def make_store_principal(access: Access) -> Principal:

@@ -100,24 +100,31 @@ class StreamHub:
 
     async def follow(self, project_id: str, user: str, stream_id: str, after: int) -> AsyncGenerator[bytes, None]:
         """Return the events of a stream behind a number; of another person's stream nothing is said."""
-        record, _ = await self._workspace.call(self._workspace.responses.read_stream, project_id, stream_id)
-        if record.user != user:
-            raise refuse_stream()
+        await self._check_own(project_id, user, stream_id)
         live = self._live.get(stream_id)
         return live.follow(after) if live is not None else self._poll(project_id, stream_id, after)
 
     async def cancel(self, project_id: str, user: str, stream_id: str) -> None:
         """Stop a stream, of this process at once, of another one soon."""
         log = self._workspace.responses
-        record, _ = await self._workspace.call(log.read_stream, project_id, stream_id)
-        if record.user != user:
-            raise refuse_stream()
+        await self._check_own(project_id, user, stream_id)
         await self._workspace.call(log.cancel_stream, project_id, stream_id)
         live = self._live.get(stream_id)
         if live is not None and live.task is not None:
             live.task.cancel()
             with suppress(asyncio.CancelledError):
                 await live.task
+
+    async def _check_own(self, project_id: str, user: str, stream_id: str) -> None:
+        """Refuse a stream that is not there and one of somebody else, in the same words."""
+        try:
+            record, _ = await self._workspace.call(self._workspace.responses.read_stream, project_id, stream_id)
+        except FabulaError as error:
+            if error.code is not Code.STORE_NOT_FOUND:
+                raise
+            raise refuse_stream() from None
+        if record.user != user:
+            raise refuse_stream()
 
     async def close(self, seconds: float = 0.0) -> None:
         """Stop every stream that does not end by itself within some seconds; each says so to its readers."""

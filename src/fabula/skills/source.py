@@ -9,7 +9,7 @@ from typing import Any
 from fabula.codex import Codex
 from fabula.context.gate import knows_document
 from fabula.context.recipes import CHARACTER_CHAT, CHAT
-from fabula.context.request import Request, SourceRequest
+from fabula.context.request import Request, SourceRequest, has_limits
 from fabula.context.trace import Verdict
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
@@ -93,7 +93,7 @@ def _template_values(source_request: SourceRequest, view: View) -> dict[str, Any
     start, end = sorted(request.selection or (0, 0))
     if request.speaker_id and not knows_document(request.document_id, source_request.vantage, view.timeline):
         document, text = None, ""  # a speaker is told nothing of a document that it does not know
-    beats = document.beats if document is not None else ()
+    beats = document.beats if document is not None and not has_limits(request.principal) else ()
     return {
         "instruction": normalise(request.additional_input).strip(),
         "selection": text[start:end],

@@ -15,6 +15,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
+from fabula.core.new_files import make_private_file, make_private_folder
 from fabula.core.partial_files import hold_partial, sweep_partials
 from fabula.store.database_errors import translate_errors
 
@@ -31,9 +32,10 @@ def back_up(file: Path, *, reason: str = "daily", keep: int = MAX_BACKUPS) -> Pa
     target = folder / f"{file.stem}-{make_stamp(folder)}-{reason}.db"
     partial = target.with_suffix(".partial")
     with translate_errors():
-        folder.mkdir(exist_ok=True)
+        make_private_folder(folder)
         sweep_partials(folder, "*.partial", ".save-*.part")
         try:
+            make_private_file(partial)
             with partial.open("wb") as held:
                 hold_partial(held)
                 _copy(file, partial)

@@ -22,6 +22,7 @@ from sqlalchemy.pool import QueuePool
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
+from fabula.core.new_files import make_private_file, make_private_folder
 from fabula.store.database_errors import translate_errors
 from fabula.store.statements import wrap_error
 
@@ -56,7 +57,8 @@ def is_server_url(where: str) -> bool:
 def make_sqlite_engine(file: Path) -> Engine:
     """Make an engine on one SQLite file, and the folder for it."""
     with translate_errors():
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(file.parent)
+        make_private_file(file)  # the files beside it get the same permissions
     engine = create_engine(
         URL.create("sqlite+fabula", database=str(file)),
         poolclass=QueuePool,

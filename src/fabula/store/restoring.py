@@ -20,6 +20,7 @@ from sqlalchemy import text
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import join_names, message
+from fabula.core.new_files import make_private_file, make_private_folder
 from fabula.store.backup import BACKUP_FOLDER, back_up, make_stamp
 from fabula.store.connections import begin
 from fabula.store.copies import CopiedProject, StoreCopy
@@ -88,7 +89,8 @@ def restore_store(file: Path, copy: StoreCopy) -> RestoreResult:
             opened.close()
         assert opened.file is not None
         backup = _keep_present(file)
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(file.parent)
+        make_private_file(file)
         with closing(sqlite3.connect(opened.file)) as source, closing(sqlite3.connect(file)) as target:
             source.backup(target)
     return RestoreResult(projects=copy.projects, backup=backup)
@@ -184,7 +186,7 @@ def _keep_present(file: Path) -> Path | None:
     except FabulaError:
         folder = file.parent / BACKUP_FOLDER
         target = folder / f"{file.stem}-{make_stamp(folder)}-damaged.db"
-        folder.mkdir(exist_ok=True)
+        make_private_folder(folder)
         for suffix in ("-wal", "-shm"):
             with suppress(FileNotFoundError):
                 os.replace(f"{file}{suffix}", f"{target}{suffix}")

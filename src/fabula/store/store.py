@@ -38,6 +38,7 @@ from fabula.store.last_change import LastChangeFile
 from fabula.store.precondition import run_precondition
 from fabula.store.queries import BEGIN_SNAPSHOT, RowQuery
 from fabula.store.schema import OwnerKind
+from fabula.store.tables import LOCAL_USER as LOCAL_USER  # under which most of the program knows it
 from fabula.store.tables import owner_versions, projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.store.undo import ChangeRecorder, record_step, stop_recording
@@ -47,7 +48,6 @@ from fabula.store.versions import PostgresVersionReader, SqliteVersionReader, St
 log = logging.getLogger("fabula.store")
 
 _PROJECT = RowQuery(projects, only=("project_id",))
-LOCAL_USER = "owner"  # the only user of a local store
 
 
 class ExpectedVersions(Struct, frozen=True):

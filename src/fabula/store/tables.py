@@ -42,6 +42,7 @@ projects = Table(
     },
 )
 
+LOCAL_USER = "owner"  # the only user of a local store
 PROJECT_NUMBERS = "projects"  # the owner of the last number that a project of the store was given
 
 owner_versions = Table(

@@ -23,13 +23,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import ColumnElement, Row, Table, desc, or_
+from sqlalchemy import ColumnElement, Row, Table, desc
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import Sentence, join_names, message
 from fabula.store.schema import all_tables, key_columns, match_keys, table_info
-from fabula.store.tables import projects, undo_steps, user_undo_steps
+from fabula.store.tables import LOCAL_USER, projects, undo_steps, user_undo_steps
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.diff import find_edits
 
@@ -83,6 +83,7 @@ class UndoStep(Struct, frozen=True, kw_only=True):
     backup: str = ""  # of a project that was replaced: the save of the one before, in the folder of backups
     details: tuple[UndoDetail, ...] = ()  # the first things that undoing it changed,
     more: int = 0  # and how many more places
+    touched: frozenset[tuple[str, str]] = frozenset()  # tables with the ids of rows, or the columns of the only row
 
 
 class ChangeRecorder:
@@ -502,7 +503,9 @@ def _remove_oldest(tx: WriteTransaction, table: Table) -> None:
 
 
 def _is_own(reading: ReadTransaction, table: Table) -> ColumnElement[bool]:
-    return or_(table.c.person == "", table.c.person == reading.owner_id("user"))
+    """Whether a step is of the person who reads; what was done for nobody is the owner's of the store."""
+    user = reading.owner_id("user")
+    return table.c.person.in_(("", LOCAL_USER) if user in ("", LOCAL_USER) else (user,))
 
 
 def _make_step(row: Row[Any]) -> UndoStep:
@@ -516,6 +519,7 @@ def _make_step(row: Row[Any]) -> UndoStep:
         is_redone=row.undone == _REDONE,
         creates_project=own is not None and not own.backup,
         backup="" if own is None else own.backup,
+        touched=frozenset((one.table, str(name)) for one in rows for name in (one.key or one.old or ())),
     )
 
 

@@ -2,27 +2,37 @@
 
 Most changes are steps of rows (`store.undo`), of a project or of the person. Three concern a whole project: one that
 was created, imported or loaded is deleted again, one that was replaced by a save is loaded from the copy made before,
-and one that was deleted is brought back. What is taken back is always said, with the project it is in.
+and one that was deleted is brought back. What is taken back is always said, with the project it is in. Everybody
+takes back their own changes, and needs the right that such a change needs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fabula.access.model import Right
 from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message, plural
 from fabula.manuscript.projects import ProjectSummary, list_projects
+from fabula.settings.registry import is_reserved
+from fabula.settings.tables import budgets, settings, user_settings
 from fabula.store import undo
 from fabula.store.backup import BACKUP_FOLDER
 from fabula.store.save.loading import load_save
 from fabula.store.store import LOCAL_USER, Store
+from fabula.store.tables import projects
 from fabula.store.undo import UndoStep
 from fabula.workspace.deleted_projects import delete_project, list_deleted, restore_project
+from fabula.workspace.grants import refuse_request
 from fabula.workspace.verbs import ProjectVerbs
+
+_TITLE = (projects.name, "title")
+_OF_SERIES = frozenset((projects.name, name) for name in ("kind", "series_id", "book_order"))
 
 
 class OwnedChange(Struct, frozen=True, kw_only=True):
@@ -56,19 +66,32 @@ class ChangeVerbs(ProjectVerbs):
         return _reverse(self._store, self._project.id, self._project.principal.user, is_undo=False)[0]
 
 
-def list_changes(store: Store, project: ProjectSummary | None) -> list[OwnedChange]:
-    """List the changes of a project, or of the person and all projects, the latest first; deleted projects too.
+def find_right(step: UndoStep) -> Right:
+    """Return the right that a change needed, which taking it back or making it again needs too."""
+    if step.creates_project or step.backup or step.touched & _OF_SERIES:
+        return Right.STORE
+    is_managed = any(
+        table in (budgets.name, user_settings.name)
+        or (table == settings.name and not is_reserved(name))
+        or (table, name) == _TITLE
+        for table, name in step.touched
+    )
+    return Right.MANAGE if is_managed else Right.EDIT
+
+
+def list_changes(store: Store, project: ProjectSummary | None, user: str = LOCAL_USER) -> list[OwnedChange]:
+    """List a person's changes of a project, or of the person and all projects, the latest first; deleted ones too.
 
     A project that an undo removed can be made again only while nothing else was changed since.
     """
     found: list[OwnedChange] = []
     for one in list_projects(store) if project is None else [project]:
-        with store.read(project=one.id, user=LOCAL_USER) as reading:
+        with store.read(project=one.id, user=user) as reading:
             steps = undo.list_steps(reading)
         found += [OwnedChange(step=step, project_id=one.id, title=one.title) for step in steps]
     if project is not None:
         return found
-    with store.read(user=LOCAL_USER) as reading:
+    with store.read(user=user) as reading:
         found += [OwnedChange(step=step) for step in undo.list_steps(reading)]
     new = [one.step.made for one in found if not one.step.is_undone and not one.step.is_redone]
     all_deleted = list_deleted(store)
@@ -82,18 +105,24 @@ def list_changes(store: Store, project: ProjectSummary | None) -> list[OwnedChan
     return sorted(found, key=lambda one: one.step.made, reverse=True)
 
 
-def undo_change(store: Store, project: ProjectSummary | None) -> ReversedChange:
-    """Take back the last change of a project, or of any kind."""
-    return _reverse_last(store, project, is_undo=True)
+def undo_change(
+    store: Store, project: ProjectSummary | None, user: str = LOCAL_USER, own_rights: Collection[Right] | None = None
+) -> ReversedChange:
+    """Take back a person's last change of a project, or of any kind; refused where that person may not make it."""
+    return _reverse_last(store, project, user, own_rights, is_undo=True)
 
 
-def redo_change(store: Store, project: ProjectSummary | None) -> ReversedChange:
-    """Make the change again that was taken back last."""
-    return _reverse_last(store, project, is_undo=False)
+def redo_change(
+    store: Store, project: ProjectSummary | None, user: str = LOCAL_USER, own_rights: Collection[Right] | None = None
+) -> ReversedChange:
+    """Make the change again that was taken back last; refused where that person may not make it."""
+    return _reverse_last(store, project, user, own_rights, is_undo=False)
 
 
-def _reverse_last(store: Store, project: ProjectSummary | None, *, is_undo: bool) -> ReversedChange:
-    changes = [one for one in list_changes(store, project) if one.step.is_undone is not is_undo]
+def _reverse_last(
+    store: Store, project: ProjectSummary | None, user: str, own_rights: Collection[Right] | None, *, is_undo: bool
+) -> ReversedChange:
+    changes = [one for one in list_changes(store, project, user) if one.step.is_undone is not is_undo]
     if not changes:
         nothing = message("There is nothing to redo here. Nothing was changed.")
         if is_undo:
@@ -101,19 +130,21 @@ def _reverse_last(store: Store, project: ProjectSummary | None, *, is_undo: bool
         raise FabulaError(Code.STORE_NOT_FOUND, nothing)
     last = changes[0]
     if last.step.number == 0:
+        _check_right(Right.STORE, own_rights)
         restored = restore_project(store, last.project_id)
         return ReversedChange(step=last.step, project_id=restored.id, title=restored.title, outcome="restored")
-    step, outcome = _reverse(store, last.project_id, LOCAL_USER, is_undo=is_undo)
+    step, outcome = _reverse(store, last.project_id, user, own_rights, is_undo=is_undo)
     return ReversedChange(step=step, project_id=last.project_id, title=last.title, outcome=outcome)
 
 
 def _reverse(
-    store: Store, project_id: str, user: str, *, is_undo: bool
+    store: Store, project_id: str, user: str, own_rights: Collection[Right] | None = None, *, is_undo: bool
 ) -> tuple[UndoStep, Literal["changed", "deleted", "replaced"]]:
     """Take back the last step of a project, or of the person where no project is named; or make it again."""
     owner = project_id or None
     with store.read(project=owner, user=user) as reading:
         step = undo.find_undo(reading) if is_undo else undo.find_redo(reading)
+    _check_right(find_right(step), own_rights)
     if step.creates_project and is_undo:
         _check_unused(store, project_id, step)
         delete_project(store, project_id, by_undo=True)
@@ -141,7 +172,15 @@ def _reverse(
         )
         return replace(step, is_undone=is_undo), "replaced"
     with store.write(project=owner, user=user) as tx:
-        return (undo.undo(tx) if is_undo else undo.redo(tx)), "changed"
+        step = undo.undo(tx) if is_undo else undo.redo(tx)
+        _check_right(find_right(step), own_rights)  # another change may have come in between
+    return step, "changed"
+
+
+def _check_right(right: Right, own_rights: Collection[Right] | None) -> None:
+    """Refuse what needs a right that somebody has not; None has all."""
+    if own_rights is not None and right not in own_rights:
+        raise refuse_request()
 
 
 def _check_unused(store: Store, project_id: str, step: UndoStep) -> None:

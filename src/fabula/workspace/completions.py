@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from fabula.context.options import AssemblyOptions
 from fabula.context.recipes import CHAT
 from fabula.context.recipes.preset import InjectionStrategy, Node, Preset
-from fabula.context.request import Principal, Request
+from fabula.context.request import Request
 from fabula.conversation import edits
 from fabula.conversation.model import (
     MAX_SNAPSHOT_MESSAGES,
@@ -43,7 +43,7 @@ from fabula.core.view import View
 from fabula.llm.local_model import find_counted_model, load_tokenizer
 from fabula.llm.model import ModelCall
 from fabula.text.offsets import normalise
-from fabula.workspace.grants import has_limits
+from fabula.workspace.grants import check_unlimited
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.completions import ClientMessage, CompletionRequest, join_tool_calls, refuse_completion
 from fabula.workspace.verbs import require_store
@@ -106,15 +106,17 @@ def prepare_completion(
     project: ProjectHandle, asked: CompletionRequest, options: CompletionOptions
 ) -> PreparedCompletion:
     """Prepare a completion; an unknown character, document or recipe is refused, and nothing is recorded."""
+    check_unlimited(project.principal)  # who plays a character does not ask a model on behalf of the project
     choice = project.choose_model(provider=options.provider or None, model=options.model or None)
+    _check_answers(choice)
     system, first = _split_system(asked.messages)
     ident = _make_conversation_id(project.principal.user, options.character, asked.messages[: first + 1])
     path = _make_path(asked, first, ident)
     is_input = bool(path) and asked.messages[-1].role == "user" and asked.messages[-1].is_plain
     view = _with_history(project.view_with(ident), ident, path[:-1] if is_input else path)
-    project = project.with_view(view, _grant(project.principal, ident))
+    project = project.with_view(view)
     request = project.request(
-        document_id=options.document or ("" if has_limits(project.principal) else None),
+        document_id=options.document or None,
         recipe=options.recipe or CHAT.name,
         perspective=options.perspective or None,
         conversation_id=ident,
@@ -207,14 +209,6 @@ def _hash(*parts: str) -> str:
     return sha256("\x1e".join(parts).encode(errors="replace")).hexdigest()
 
 
-def _grant(principal: Principal, conversation_id: str) -> Principal:
-    """Return a principal who may also ask for the conversation that it brings along."""
-    grants = principal.grants
-    if grants.conversations is None:
-        return principal
-    return replace(principal, grants=replace(grants, conversations=grants.conversations | {conversation_id}))
-
-
 def _split_system(messages: Sequence[ClientMessage]) -> tuple[str, int]:
     """Return the text of the system messages at the beginning, and how many there are."""
     others = (index for index, one in enumerate(messages) if one.role not in ("system", "developer"))
@@ -296,6 +290,18 @@ def _with_history(view: View, ident: str, path: Sequence[Message]) -> View:
         options = replace(options, max_history_tokens=_ALL_HISTORY)
     snapshots = {**view.snapshots, Conversations: history, AssemblyOptions: options}
     return View(view.project, view.timeline, snapshots)
+
+
+def _check_answers(choice: ModelChoice) -> None:
+    """Refuse the clipboard: a client would take the prompt for the answer of a model."""
+    if choice.provider.api_style == "clipboard":
+        raise FabulaError(
+            Code.LLM_NO_KEY,
+            message(
+                "There is no model to ask: the provider is the clipboard. Set another one: "
+                "fabula setting set PROJECT llm.provider NAME. Nothing was sent."
+            ),
+        )
 
 
 def _check_abilities(asked: CompletionRequest, originals: Mapping[str, object], choice: ModelChoice) -> None:

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
+from fabula.core.new_files import make_private_folder
 from fabula.manuscript import projects
 from fabula.store import undo
 from fabula.store.backup import make_stamp, sort_by_number
@@ -56,7 +57,7 @@ def delete_project(store: Store, project_id: str, *, by_undo: bool = False) -> D
     hashed = sha256(project_id.encode()).hexdigest()[:12]
     path = folder / f"{make_stamp(folder, now.strftime(_STAMP))}-{hashed}{_UNDONE if by_undo else ''}.fabula"
     with translate_errors():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
     members = list_member_ids(store, project_id)
     try:
         with store.write(project=project_id, user=LOCAL_USER if by_undo else None, books=members) as tx:

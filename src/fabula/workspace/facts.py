@@ -82,7 +82,7 @@ def find_prompt_use(view: View, fact: Fact) -> FactPromptUse:
         return FactPromptUse.OFF
     if not fact.is_lasting:
         return FactPromptUse.PASSING
-    is_told = any(one.id == fact.id for one in facts.list_for_prompts(entry))
+    is_told = any(one.fact.id == fact.id for one in facts.list_for_prompts(entry))
     return FactPromptUse.MAY if is_told else FactPromptUse.SAID
 
 

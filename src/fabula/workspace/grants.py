@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fabula.context.gate import knows_document
 from fabula.context.request import Grants, Principal, Request
+from fabula.context.request import has_limits as has_limits  # which interfaces ask for with the other checks
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
-from fabula.core.story import Perspective, Vantage
+from fabula.core.story import Perspective, Timeline, Vantage
 
 if TYPE_CHECKING:
+    from fabula.core.view import View
     from fabula.workspace.project import ProjectHandle
 
-_UNLIMITED = Grants()
+
+_CHARACTER_ONLY = frozenset({Perspective.CHARACTER})  # whoever plays one is in no chapter that it does not know
 
 
 def refuse_request() -> FabulaError:
@@ -24,11 +28,6 @@ def refuse_request() -> FabulaError:
     return FabulaError(
         Code.NOT_ALLOWED, message("You may not ask for this here. Ask the owner of the project. Nothing was changed.")
     )
-
-
-def has_limits(principal: Principal) -> bool:
-    """Return whether a principal may ask for less than everything."""
-    return principal.grants != _UNLIMITED
 
 
 def check_unlimited(principal: Principal) -> None:
@@ -40,7 +39,7 @@ def check_unlimited(principal: Principal) -> None:
 def check_request(principal: Principal, request: Request) -> None:
     """Refuse a request that names a document, a conversation, a character or an entry which was not granted."""
     grants = principal.grants
-    if grants == _UNLIMITED:
+    if not has_limits(principal):
         return
     wanted = (
         (grants.documents, (request.document_id,)),
@@ -53,22 +52,45 @@ def check_request(principal: Principal, request: Request) -> None:
             raise refuse_request()
 
 
-def check_vantage(principal: Principal, vantage: Vantage) -> None:
-    """Refuse a vantage that was not granted: whose eyes, and which character."""
-    grants = principal.grants
+def check_vantage(principal: Principal, vantage: Vantage, timeline: Timeline) -> None:
+    """Refuse a vantage that was not granted: whose eyes, which character, and a place which that character knows."""
+    grants, here = principal.grants, vantage.position
     if grants.perspectives is not None and vantage.perspective not in grants.perspectives:
         raise refuse_request()
     if vantage.character and grants.characters is not None and vantage.character not in grants.characters:
         raise refuse_request()
-
-
-def check_search(principal: Principal, until: str | None, *, everything: bool, character: str | None) -> None:
-    """Refuse a search that would find more than was granted; it is made at the end of `until`."""
-    grants = principal.grants
-    if grants.documents is not None and (everything or until is None or until not in grants.documents):
+    is_character = grants.perspectives == _CHARACTER_ONLY
+    if here is not None and is_character and not knows_document(here.document, vantage, timeline):
         raise refuse_request()
-    perspective = Perspective.AUTHOR if everything else Perspective.CHARACTER if character else Perspective.READER
-    check_vantage(principal, Vantage(perspective, character=character))
+
+
+def find_granted_document(project: ProjectHandle, view: View, name: str) -> str:
+    """Return the id of a document by any of its names, among those that a principal with limits may read.
+
+    What names none of them, or several, is refused, whether there is such a document or not.
+    """
+    from fabula.workspace.names import match_documents, name_documents
+    from fabula.workspace.reading import list_readable_documents
+
+    grants, documents = project.principal.grants, list_readable_documents(project, view)
+    is_place = grants.perspectives != _CHARACTER_ONLY and grants.documents is not None and name in grants.documents
+    if not name or is_place or any(one.id == name for one in documents):
+        return name
+    found = match_documents(documents, name_documents(documents), name)
+    if len(found) != 1:
+        raise refuse_request()
+    return found[0].id
+
+
+def find_granted_character(project: ProjectHandle, view: View, name: str) -> str:
+    """Return the id of a character by any of its names, among those that were granted; else what was named."""
+    granted = project.principal.grants.characters
+    if not name or granted is None or not granted.isdisjoint((name, name.rpartition(":")[2])):
+        return name
+    from fabula.workspace.names import match_named, name_knowers
+
+    found = match_named([one for one in name_knowers(view, None) if one.id in granted], name)
+    return found[0].id if found else name
 
 
 def limit_to_character(project: ProjectHandle, name: str) -> Principal:
@@ -76,7 +98,6 @@ def limit_to_character(project: ProjectHandle, name: str) -> Principal:
 
     Its documents are those that the character knows, and its conversations those in which it took part.
     """
-    from fabula.context.gate import knows_document
     from fabula.conversation.tables import presence
     from fabula.workspace.names import find_character_ids, find_knower
     from fabula.workspace.verbs import require_store

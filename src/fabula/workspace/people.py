@@ -70,7 +70,10 @@ class PeopleVerbs:
     def set_role(
         self, person: str, project: str, role: str, *, character: str = "", documents: Sequence[str] = ()
     ) -> Person:
-        """Give somebody a role in a project. A player needs a character, and may be kept to some chapters."""
+        """Give somebody a role in a project. A player needs a character, and reads the chapters that are named.
+
+        Without any, a player talks as its character and reads no chapter.
+        """
         found, handle = self.find(person), self._workspace.project(project)
         membership = _make_membership(handle, read_choice(role, Role, "role"), character, documents)
         with self._store.write(user=LOCAL_USER) as tx:

@@ -38,7 +38,14 @@ from fabula.skills.files import Skills, load_built_in
 from fabula.skills.source import CHAT_RECIPES, choose_skill
 from fabula.workspace.arguments import PositiveInt, check_verbs
 from fabula.workspace.continuity import ContinuityKeys, ContinuityStore, continuity_keys
-from fabula.workspace.grants import check_request, check_search, check_unlimited, check_vantage, has_limits
+from fabula.workspace.grants import (
+    check_request,
+    check_unlimited,
+    check_vantage,
+    find_granted_character,
+    find_granted_document,
+    has_limits,
+)
 from fabula.workspace.names import (
     find_conversation,
     find_excluded,
@@ -295,8 +302,15 @@ class ProjectHandle:
     def _resolve_names(self, request: Request, view: View) -> Request:
         """Return a request with ids in place of what a person called things; what there is not is refused (ppl-4).
 
-        A principal with limits names things by their ids, and learns nothing of those that it may not ask for.
+        A principal with limits names what it may know, and learns nothing of what it may not ask for.
         """
+        if has_limits(self.principal):
+            request = replace(
+                request,
+                document_id=find_granted_document(self, view, request.document_id),
+                character=request.character and find_granted_character(self, view, request.character),
+                speaker_id=find_granted_character(self, view, request.speaker_id),
+            )
         check_request(self.principal, request)
         try:
             return self._find_named(request, view)
@@ -345,12 +359,12 @@ class ProjectHandle:
 
         `uploads` has the files that were uploaded, by id: an attachment refers to one of them, never to a path.
         """
-        granted = self.principal.grants.documents
 
         def text_of(document: str) -> str | None:
-            if not document or (granted is not None and document not in granted):
-                return None
-            found = (self.view.snapshot(Manuscript) or Manuscript()).by_id.get(document)
+            view = self.view
+            if has_limits(self.principal):
+                document = find_granted_document(self, view, document)
+            found = (view.snapshot(Manuscript) or Manuscript()).by_id.get(document) if document else None
             return None if found is None else found.text
 
         request = read_request(data, text_of, uploads or {})
@@ -413,7 +427,7 @@ class ProjectHandle:
         if own_conversation:
             view = self._load_view(own_conversation)
         vantage = resolve_vantage(request, view)
-        check_vantage(self.principal, vantage)
+        check_vantage(self.principal, vantage, view.timeline)
         request = replace(request, macros=make_macro_values(request, view, vantage))
         keys = continuity_keys(request, vantage, list_path(request, view))
         if own_conversation:  # its place is the document
@@ -461,12 +475,14 @@ class ProjectHandle:
 
         `search_project` explains the options.
         """
-        character, everything = options.get("character"), options.get("everything", False)
-        check_search(self.principal, options.get("until"), everything=everything, character=character)
-        view = self.view
-        if character and not has_limits(self.principal):  # with limits, it was granted by its id
+        view, character, until = self.view, options.get("character"), options.get("until")
+        if has_limits(self.principal):
+            options["character"] = character and find_granted_character(self, view, character)
+            if until and until not in (self.principal.grants.documents or ()):
+                options["until"] = find_granted_document(self, view, until)
+        elif character:
             options["character"] = find_knower(view, None, character)
-        return search_project(view, words, self._embedding, **options)
+        return search_project(view, words, self._embedding, self.principal, **options)
 
     def embed(self, texts: Sequence[str]) -> EmbeddedTexts:
         """Turn texts into vectors with the embedder that the settings choose; refused where they choose none."""

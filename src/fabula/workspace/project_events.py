@@ -14,6 +14,7 @@ from fabula.store.transaction import Change
 from fabula.workspace.change_feed import ChangeBatch
 from fabula.workspace.playing import HeardChats
 from fabula.workspace.project import ProjectHandle
+from fabula.workspace.reading import ReadableKind, map_readable
 from fabula.workspace.schemas.events import ChangedItem, EventKind, ProjectEvent
 
 KINDS: Mapping[str, EventKind] = {  # by the area of the change feed; of others nobody is told
@@ -32,7 +33,8 @@ KINDS: Mapping[str, EventKind] = {  # by the area of the change feed; of others 
     "runs": "runs",
     "needs": "needs",
 }
-READABLE_KINDS: frozenset[EventKind] = frozenset({"chapters", "codex", "recaps"})  # that `project.reading` has
+_READABLE: Mapping[ReadableKind, EventKind] = {"chapter": "chapters", "entry": "codex", "recap": "recaps"}
+READABLE_KINDS: frozenset[EventKind] = frozenset(_READABLE.values())  # that `project.reading` has
 MAX_ITEMS = 200  # of one kind in one event; where more changed, any of them may have
 _ENTRY = re.compile(r"(?:codex:entity:)?([^#]+)")  # an entry, or the source of one of its fragments
 
@@ -56,18 +58,22 @@ class ReadableEvents:
     def __init__(self, project: ProjectHandle, *, may_play: bool = False) -> None:
         """With `may_play` it is told of the conversations of its own character, when that hears something."""
         self._project = project
-        self._readable = self._list_readable()
+        self._readable = map_readable(project)
+        self.count = 0  # of events so far
         self._heard = HeardChats(project) if may_play else None
 
     def select(self, batch: ChangeBatch) -> list[ProjectEvent]:
-        """Return what changed of the things that can be read, or could be read until now, as one event."""
-        before, self._readable = self._readable, self._list_readable()
-        changed = {
-            (item.kind, item.id)
-            for item in _collect(batch.changes or (), READABLE_KINDS, None)
-            if (item.kind, item.id) in before | self._readable
+        """Return what changed of the things that can be read, or could be read until now, as one event.
+
+        A change of what cannot be read of them, such as private notes, is none. Events are counted, since gaps between
+        the versions of a project would tell of such changes.
+        """
+        before, self._readable = self._readable, map_readable(self._project)
+        changed: set[tuple[EventKind, str]] = {
+            (_READABLE[kind], ident)
+            for kind, ident in before.keys() | self._readable.keys()
+            if before.get((kind, ident)) != self._readable.get((kind, ident))
         }
-        changed |= before ^ self._readable
         if self._heard is not None:
             talks = None
             if batch.changes is not None:
@@ -75,15 +81,8 @@ class ReadableEvents:
             if talks is None or talks:
                 changed |= {("conversations", one) for one in self._heard.find_changed(talks)}
         items = tuple(ChangedItem(kind=kind, id=ident) for kind, ident in sorted(changed))
-        return [ProjectEvent(version=batch.version, changes=items)] if items else []
-
-    def _list_readable(self) -> set[tuple[EventKind, str]]:
-        reading = self._project.reading
-        found: set[tuple[EventKind, str]] = {("chapters", one.id) for one in reading.list_chapters()}
-        found |= {("codex", one.id) for one in reading.list_entries()}
-        if self._project.principal.grants.conversations:
-            found |= {("recaps", one.id) for one in reading.list_recaps()}
-        return found
+        self.count += bool(items)
+        return [ProjectEvent(version=self.count, changes=items)] if items else []
 
 
 def _collect(changes: Iterable[Change], kinds: Collection[EventKind], most: int | None) -> tuple[ChangedItem, ...]:

@@ -167,17 +167,21 @@ class _Sight:
         positions: list[Position | None] = [Position(one, _END) for one in latest] if latest else [None]
         people = granted.characters or frozenset()
         return [
-            Vantage(perspective, position, character, frozenset(find_character_ids(self._view, character or "")))
+            Vantage(
+                perspective,
+                position,
+                character,
+                frozenset(find_character_ids(self._view, character or "")),
+                granted.documents,
+            )
             for perspective in (Perspective if granted.perspectives is None else granted.perspectives)
             for character in (sorted(people) if perspective is Perspective.CHARACTER else [None])
             for position in positions
         ]
 
     def _may_read(self, document: Document) -> bool:
-        if not self._is_limited:
-            return True
-        is_granted = self._grants.documents is None or document.id in self._grants.documents
-        return is_granted and any(knows_document(document.id, one, self._view.timeline) for one in self._vantages)
+        known = (knows_document(document.id, one, self._view.timeline) for one in self._vantages)
+        return not self._is_limited or any(known)
 
     def may_hear(self, conversation_id: str) -> bool:
         """Whether a conversation was granted; the writer's own with the assistant has no listeners."""
@@ -217,6 +221,23 @@ class _Sight:
             return entry.names
         known = (list_known_names(codex, entry, one, self._view.timeline) for one in self._vantages)
         return tuple(dict.fromkeys(name for names in known for name in names))
+
+
+def map_readable(project: ProjectHandle) -> dict[tuple[ReadableKind, str], tuple[str, str]]:
+    """Return the name and the words of everything that a principal may read, for telling when they have changed."""
+    sight = _Sight(project, project.view)
+    found: dict[tuple[ReadableKind, str], tuple[str, str]] = {
+        ("chapter", one.id): (one.name, one.text) for one in sight.documents
+    }
+    found |= {("entry", entry.id): (entry.name, text) for entry, text in sight.list_entries()}
+    if project.principal.grants.conversations:
+        found |= {("recap", one.id): (one.name, one.text) for one in project.reading._load_recaps("")}
+    return found
+
+
+def list_readable_documents(project: ProjectHandle, view: View) -> list[Document]:
+    """List the documents of a view that a principal may read, in reading order."""
+    return _Sight(project, view).documents
 
 
 def _list_documents(view: View) -> Sequence[Document]:

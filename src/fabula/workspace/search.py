@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import TypedDict
 
 import numpy as np
+from msgspec.structs import replace
 
 from fabula.codex import Codex
 from fabula.codex.source import list_known_names, make_name_filter
-from fabula.context.request import SourceRequest
+from fabula.context.request import Principal, SourceRequest
 from fabula.core.errors import Code
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Perspective, Position, Vantage
@@ -31,6 +32,7 @@ from fabula.search.model import Query
 from fabula.search.query import shorten_query_part
 from fabula.text.terms import find_shared_terms, split_terms
 from fabula.workspace.arguments import PositiveInt
+from fabula.workspace.grants import check_vantage, refuse_request
 from fabula.workspace.names import find_character_ids, find_document
 
 DEFAULT_LIMIT = 10
@@ -58,6 +60,7 @@ def search_project(
     view: View,
     words: str,
     embedding: EmbeddingChoice,
+    principal: Principal,
     *,
     until: str | None = None,
     everything: bool = False,
@@ -72,11 +75,13 @@ def search_project(
 ) -> list[FoundPassage]:
     """Find the passages that match best, up to the end of the chapter `until` (by default the last one).
 
+    What the principal may not ask for is refused: other eyes, and a chapter that was not granted, which it must name.
     With `character`, an id, only what that character knows is found. With `by_meaning`, passages are also compared by
     their embeddings, by default as the settings say; missing embeddings are computed first with `make_vectors`, and in
     the background without. `now` is the current date, to resolve expressions like "last summer". `rebuild` builds the
     index from scratch. Warnings are appended to `remarks`.
     """
+    vantage = _find_vantage(view, principal, until, character, everything=everything)
     warnings, language = remarks if remarks is not None else [], view.project.language
     status = EmbeddingStatus()
     if by_meaning is not False:
@@ -91,10 +96,6 @@ def search_project(
         corpus = Corpus(
             corpus.project_id, corpus.texts, corpus.conversations, immediate_characters=corpus.immediate_characters
         )
-    end = _find_end(view, until)
-    vantage = Vantage(Perspective.AUTHOR if everything else Perspective.READER, end)
-    if character and not everything:
-        vantage = Vantage(Perspective.CHARACTER, end, character, frozenset(find_character_ids(view, character)))
     scope = None if everything and until is None else SearchScope(vantage, view.timeline)
     built = corpus.build_index(progress)
     if built.cache_error:
@@ -142,6 +143,23 @@ def _explain(text: str, words: str, names: Sequence[str]) -> list[Sentence]:
     if others:
         reasons.append(message("it names {names}", names=join_names(others[:_WORDS_SHOWN])))
     return reasons
+
+
+def _find_vantage(
+    view: View, principal: Principal, until: str | None, character: str | None, *, everything: bool
+) -> Vantage:
+    """Return from where a search is made; refused where the principal may not look from there."""
+    granted, known = principal.grants.documents, (view.snapshot(Manuscript) or Manuscript()).by_id
+    if granted is not None and (everything or until is None or until not in granted or until not in known):
+        raise refuse_request()
+    end = _find_end(view, until)
+    vantage = Vantage(Perspective.AUTHOR if everything else Perspective.READER, end, documents=granted)
+    if character and not everything:
+        own_ids = frozenset(find_character_ids(view, character))
+        vantage = Vantage(Perspective.CHARACTER, end, character, own_ids, granted)
+    # A place in a chapter that is not known tells nothing of it: what is found there is known, and lies before it.
+    check_vantage(principal, replace(vantage, position=None), view.timeline)
+    return vantage
 
 
 def _find_titled(view: View, words: str, index: SearchIndex, mask: Mask | None) -> list[int]:

@@ -14,7 +14,7 @@ from fabula.llm.user_providers import load_providers
 from fabula.manuscript import projects
 from fabula.settings import edits
 from fabula.settings.edits import StoredBudget
-from fabula.settings.registry import GROUPS, SettingScope, find_setting, is_reserved
+from fabula.settings.registry import GROUPS, MACHINE, SETTINGS, SettingScope, find_setting, is_reserved
 from fabula.settings.values import (
     SettingReport,
     list_settings,
@@ -28,6 +28,7 @@ from fabula.skills.project_skills import SETTING_PREFIX
 from fabula.store.store import LOCAL_USER, Store
 from fabula.store.transaction import WriteTransaction
 from fabula.workspace.arguments import check_verbs
+from fabula.workspace.grants import refuse_request
 from fabula.workspace.schemas.settings import SettingList
 from fabula.workspace.verbs import label_change
 
@@ -44,15 +45,23 @@ class SettingVerbs:
         self.language = "en" if found is None else found.language  # of the sentences about settings
 
     def list_settings(self) -> SettingList:
-        """List every setting with its value and where that comes from, and stored names that are no settings."""
+        """List every setting with its value and where that comes from, and stored names that are no settings.
+
+        Those of the machine are for its owner.
+        """
         with self._store.read(project=self._project_id, user=self._user) as reading:
             titles = {name: str(show(title, self.language)) for name, title in GROUPS.items()}
-            found = list_settings(reading, language=self.language)
+            found = [one for one in list_settings(reading, language=self.language) if self._may_see(one.name)]
             return SettingList(settings=found, groups=titles, unknown=list_unknown(reading))
+
+    def _may_see(self, name: str) -> bool:
+        return self._user == LOCAL_USER or SETTINGS[name].scopes != MACHINE
 
     def get(self, name: str) -> SettingReport:
         """Return one setting with its value and where that comes from."""
         definition = find_setting(name)
+        if not self._may_see(definition.name):
+            raise refuse_request()
         with self._store.read(project=self._project_id, user=self._user) as reading:
             return report_setting(read_values(reading, [definition.name]), definition.name, self.language)
 

@@ -46,13 +46,13 @@ class UpdateReport(Struct, frozen=True, kw_only=True):
 
 
 def update_from_file(
-    store: Store, path: Path, into: str, *, remove_missing: bool = False, preview: bool = False
+    store: Store, path: Path, into: str, user: str, *, remove_missing: bool = False, preview: bool = False
 ) -> UpdateReport:
     """Update a project from a newer file of its manuscript, in one transaction; with `preview`, change nothing."""
     imported = read_bounded(read_manuscript, path)
     project_id = projects.find_project(store, into).id
     label = None if preview else message("update from {file}", file=path.name)
-    with store.write(project=project_id, undo_label=label) as tx:
+    with store.write(project=project_id, user=user, undo_label=label) as tx:
         known = read_entries(tx).values()
         names = {name for entry in known for name in (entry.id, entry.name)}
         new_entries = [entry for entry in imported.entries if not {entry.id, entry.name} & names]

@@ -7,7 +7,7 @@ projects. Opening a project looks at the store alone, never at a path.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import copy_context
 from functools import cached_property, partial
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
     from threading import Event
 
+    from fabula.access.model import Right
     from fabula.context.engine import Engine, EngineSettings
     from fabula.context.gather import Source
     from fabula.context.request import Principal
@@ -263,12 +264,19 @@ class Workspace:
         return import_file(self.store, Path(path), into=into, title=title, language=language, progress=progress)
 
     def update_manuscript(
-        self, path: str | Path, into: str, *, remove_missing: bool = False, preview: bool = False
+        self,
+        path: str | Path,
+        into: str,
+        *,
+        remove_missing: bool = False,
+        preview: bool = False,
+        principal: Principal | None = None,
     ) -> UpdateReport:
         """Update a project from a newer file of its manuscript: what matches is changed, nothing is added twice."""
         from fabula.workspace.transfer import update_from_file
 
-        return update_from_file(self.store, Path(path), into, remove_missing=remove_missing, preview=preview)
+        user = _find_user(principal)
+        return update_from_file(self.store, Path(path), into, user, remove_missing=remove_missing, preview=preview)
 
     def inspect_save(
         self, path: str | Path, *, language: str = "en", progress: Progress | None = None
@@ -327,23 +335,41 @@ class Workspace:
 
         return restore_project(self.store, name)
 
-    def undo(self, project: str | None = None) -> ReversedChange:
-        """Take back the last change of a project, or of any kind; refused if what it changed was changed since."""
+    def undo(
+        self,
+        project: str | None = None,
+        *,
+        principal: Principal | None = None,
+        own_rights: Collection[Right] | None = None,
+    ) -> ReversedChange:
+        """Take back one's last change of a project, or of any kind; refused if what it changed was changed since.
+
+        A principal takes back its own changes, as far as `own_rights` would let it make them; None are all rights.
+        """
         from fabula.workspace.changes import undo_change
 
-        return undo_change(self.store, None if project is None else projects.find_project(self.store, project))
+        return undo_change(self.store, self._find_summary(project), _find_user(principal), own_rights)
 
-    def redo(self, project: str | None = None) -> ReversedChange:
-        """Make the change again that was taken back last, in a project or anywhere."""
+    def redo(
+        self,
+        project: str | None = None,
+        *,
+        principal: Principal | None = None,
+        own_rights: Collection[Right] | None = None,
+    ) -> ReversedChange:
+        """Make the change again that was taken back last, in a project or anywhere; with the rights of `undo`."""
         from fabula.workspace.changes import redo_change
 
-        return redo_change(self.store, None if project is None else projects.find_project(self.store, project))
+        return redo_change(self.store, self._find_summary(project), _find_user(principal), own_rights)
 
-    def list_changes(self, project: str | None = None) -> list[OwnedChange]:
-        """List what can be undone and made again: of a project, or of all and the person; the latest first."""
+    def list_changes(self, project: str | None = None, *, principal: Principal | None = None) -> list[OwnedChange]:
+        """List what one can undo and make again: of a project, or of all and the person; the latest first."""
         from fabula.workspace.changes import list_changes
 
-        return list_changes(self.store, None if project is None else projects.find_project(self.store, project))
+        return list_changes(self.store, self._find_summary(project), _find_user(principal))
+
+    def _find_summary(self, project: str | None) -> ProjectSummary | None:
+        return None if project is None else projects.find_project(self.store, project)
 
     def describe_contents(self, name: str) -> ProjectContents:
         """Say what a project holds."""
@@ -592,3 +618,7 @@ class Workspace:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _find_user(principal: Principal | None) -> str:
+    return LOCAL_USER if principal is None else principal.user

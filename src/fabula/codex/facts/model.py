@@ -123,7 +123,7 @@ class PromptFact(Struct, frozen=True, eq=False):
         return any(mark is not None and mark.document == document for mark in marks)
 
 
-_KnownKey = tuple[str, str | None, Perspective, str | None, frozenset[str]]  # an entry, and whoever is where
+_KnownKey = tuple[str, str | None, Perspective, str | None, frozenset[str], frozenset[str] | None]  # an entry, and who is where
 _KnownFacts = tuple[tuple[PromptFact, bool], ...]
 
 
@@ -198,7 +198,7 @@ class Facts:
             self._known = (timeline, {})
         cache, here = self._known[1], vantage.position
         document = None if here is None else here.document
-        key = (entry.id, document, vantage.perspective, vantage.character, vantage.other_ids)
+        key = (entry.id, document, vantage.perspective, vantage.character, vantage.other_ids, vantage.documents)
         known = cache.get(key)
         if known is None:
             facts = [(one, one.has_limits_in(document)) for one in self.list_for_prompts(entry)]

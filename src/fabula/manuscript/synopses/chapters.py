@@ -132,8 +132,18 @@ class Chapter(Struct, eq=False, dict=True):
     def gate_probe(self) -> Fragment:
         """An empty fragment with the chapter's visibility, to ask the gate before the text is needed."""
         return Fragment(
-            source=f"synopsis:{self.id}", layer=Layer.RETRIEVED, text="", project_id="-", derived_from=self.visibility
+            source=f"synopsis:{self.id}",
+            layer=Layer.RETRIEVED,
+            text="",
+            project_id="-",
+            derived_from=self.visibility,
+            made_of=self.document_ids,
         )
+
+    @cached_property
+    def document_ids(self) -> frozenset[str]:
+        """The ids of its documents."""
+        return frozenset(document.id for document in self.documents)
 
     @cached_property
     def visibility(self) -> tuple[Visibility, ...]:

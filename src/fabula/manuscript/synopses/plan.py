@@ -55,7 +55,7 @@ class ChapterSynopses:
             None if previous is None else previous.__dict__.get("relevance", previous._relevance)
         )
         self._rollups: RollupCache = RollupCache(previous._rollups if previous is not None else None)
-        self._plans: dict[tuple[str, str], tuple[Timeline, StorySoFar]] = {}
+        self._plans: dict[tuple[str, str, frozenset[str] | None], tuple[Timeline, StorySoFar]] = {}
 
     @classmethod
     def for_manuscript(cls, manuscript: Manuscript, characters: CharacterFinder | None = None) -> ChapterSynopses:
@@ -105,14 +105,14 @@ class ChapterSynopses:
 
     def plan(self, document_id: str, vantage: Vantage, timeline: Timeline) -> StorySoFar:
         """The plan for a document and a vantage; the place within the document does not matter."""
-        key = (document_id, vantage.name if vantage.position is not None else f"{vantage.name}?")
+        key = (document_id, vantage.name if vantage.position is not None else f"{vantage.name}?", vantage.documents)
         cached = self._plans.get(key)
         if cached is not None and cached[0] is timeline:
             return cached[1]
         if len(self._plans) >= _MAX_PLANS:
             self._plans.clear()
         chapters = list(self._chapters_before(document_id))
-        if not self._is_linear:
+        if not self._is_linear or vantage.documents is not None:
             chapters = [chapter for chapter in chapters if is_visible(chapter, vantage, timeline)]
         story = plan_story_so_far(chapters, self.parts, self._rollups)
         self._plans[key] = (timeline, story)

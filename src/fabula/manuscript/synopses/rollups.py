@@ -74,6 +74,11 @@ class Rollup(Struct, eq=False, dict=True):
         """The ids of its chapters."""
         return frozenset(chapter.id for chapter in self.chapters)
 
+    @cached_property
+    def document_ids(self) -> frozenset[str]:
+        """The ids of the documents that it tells of."""
+        return frozenset[str]().union(*(chapter.document_ids for chapter in self.chapters))
+
 
 class StorySoFar(Struct, frozen=True):
     """How the chapters before the current place are represented, and the fragments that were made of them."""

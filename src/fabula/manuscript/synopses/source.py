@@ -251,6 +251,7 @@ def _make_fragment(
             title=summarised.title,
             score=score,
             derived_from=summarised.visibility,
+            made_of=summarised.document_ids,
             explanation=explanation,
         )
     return fragment

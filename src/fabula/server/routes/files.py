@@ -33,7 +33,9 @@ def _import(call: Call) -> ImportReport:
 
 
 def _update(call: Call) -> UpdateReport:
-    return call.workspace.update_manuscript(call.path_to_file, call.handle.id, **call.arguments)
+    return call.workspace.update_manuscript(
+        call.path_to_file, call.handle.id, principal=call.handle.principal, **call.arguments
+    )
 
 
 def _load(call: Call) -> Any:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from fabula.access.model import Right
 from fabula.manuscript.projects import ProjectSummary
 from fabula.server.routes.route import Answer, Call, Route, make_list, make_record, mount
+from fabula.workspace.grants import has_limits
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.changes import (
     ChangeInfo,
@@ -36,8 +37,16 @@ def _describe_summary(summary: ProjectSummary, call: Call) -> ProjectContents:
 
 
 def _select_visible(call: Call) -> list[ProjectInfo]:
-    """Return the projects that the caller belongs to."""
-    return [one for one in call.workspace.describe_projects() if call.access.find_membership(one.id) is not None]
+    """Return the projects that the caller belongs to; who may not read all of one is told of what it may read."""
+    own = [one for one in call.workspace.describe_projects() if call.access.find_membership(one.id) is not None]
+    return [one if call.access.has_right(Right.READ, one.id) else _hide_size(one, call) for one in own]
+
+
+def _hide_size(project: ProjectInfo, call: Call) -> ProjectInfo:
+    principal = call.access.make_principal(project.id)
+    chapters = call.workspace.project(project.id, principal).reading.list_chapters() if has_limits(principal) else []
+    size = {"documents": len(chapters), "characters": sum(one.length for one in chapters)}
+    return replace(project, changed=project.made, version=0, **size)
 
 
 _CONTENTS = Answer(ProjectContents)

@@ -35,7 +35,7 @@ PROJECT_FIELD = "project_id"  # the field of a body that does
 PROVIDER_FIELD = "provider"  # the field of a body that says who answers, in place of the settings
 OWN_ARGUMENTS = frozenset(  # that the server gives, or that make no sense over HTTP
     {"principal", "progress", "model", "choice", "remarks", "folder", "working_memory", "now", "rebuild"}
-    | {"make_vectors", "path", "overwrite", "append"}
+    | {"make_vectors", "path", "overwrite", "append", "own_rights"}
 )
 _PARAMETER = re.compile(r"{(\w+)}")
 

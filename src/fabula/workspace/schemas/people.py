@@ -16,12 +16,13 @@ class SignInRequest(Schema):
 
 
 class RoleInfo(Schema):
-    """The role of somebody in a project; a player's characters, by their ids."""
+    """The role of somebody in a project; a player's characters and the chapters that it may read, by their ids."""
 
     project: str
     title: str
     role: str
     characters: tuple[str, ...] | None
+    documents: tuple[str, ...] | None  # of a player; null where all may be read
 
 
 class AccountInfo(Schema):
@@ -70,6 +71,7 @@ def describe_account(person: Person, titles: Mapping[str, str]) -> AccountInfo:
             title=titles.get(project, ""),
             role=one.role,
             characters=None if one.grants.characters is None else tuple(sorted(one.grants.characters)),
+            documents=None if one.grants.documents is None else tuple(sorted(one.grants.documents)),
         )
         for project, one in sorted(person.memberships.items(), key=lambda item: titles.get(item[0], ""))
     ]
