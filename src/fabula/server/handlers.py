@@ -12,6 +12,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -27,7 +28,7 @@ from fabula.core.ids import is_valid_id
 from fabula.core.messages import ENGLISH, message
 from fabula.responses.keys import KeptResponse
 from fabula.server.access import Access
-from fabula.server.calls import Reply, call_verb, make_reply
+from fabula.server.calls import Reply, call_verb, make_reply, make_version_headers
 from fabula.server.files import MAX_UPLOAD, make_download, take_upload
 from fabula.server.openapi import BINARY, EVENTS
 from fabula.server.problems import choose_language
@@ -295,15 +296,15 @@ class RouteTable:
             if headers.get("if-none-match") == reply.headers.get("etag", "-"):
                 return Reply(304, headers=reply.headers)
             return reply
-        expected = headers.get("if-match")
-        if expected is None:
+        reader, expected = self._readers.get(route.path), headers.get("if-match")
+        if reader is None:
             return make_reply(route, call_verb(route, call), call)
-        reader = self._readers[route.path]
 
         def check() -> None:
             """Compare the present version under the lock of the change."""
-            now = replace(call, arguments={}, language=ENGLISH)
-            current = make_reply(reader, call_verb(reader, now), now).headers["etag"]
+            if expected is None:
+                return
+            current = self._read_version(reader, call)
             if current not in [one.strip() for one in expected.split(",")] and expected.strip() != "*":
                 raise FabulaError(
                     Code.HTTP_VERSION_CONFLICT,
@@ -311,8 +312,28 @@ class RouteTable:
                     current=current,
                 )
 
-        with self.workspace.require_before_change(check):
-            return make_reply(route, call_verb(route, call), call)
+        before = self._find_versions(call)
+        with self.workspace.require_before_change(check), self.workspace.collect_versions() as made:
+            reply = make_reply(route, call_verb(route, call), call, reader=reader)
+        if reply.headers or route.method not in ("PUT", "PATCH"):
+            return reply
+        with suppress(FabulaError):  # after the change, another name may be at the address, or nothing
+            tag = self._read_version(reader, call)
+            if self.workspace.store.has_versions({**before, **made}):  # else it is of somebody else's change
+                return Reply(reply.status, reply.body, make_version_headers(tag))
+        return reply
+
+    def _read_version(self, reader: Route, call: Call) -> str:
+        """Return the version of what a GET of the address that is called would return."""
+        now = replace(call, arguments={}, language=ENGLISH)
+        return make_reply(reader, call_verb(reader, now), now).headers["etag"]
+
+    def _find_versions(self, call: Call) -> dict[str, int]:
+        """Return the versions of the project and of the person of a call."""
+        if call.project is None:
+            return {}
+        project, user = self.workspace.store.versions(project=call.project.id, user=call.access.user)
+        return {f"project:{call.project.id}": project, f"user:{call.access.user}": user}
 
 
 def is_coroutine(route: Route) -> bool:

@@ -33,7 +33,7 @@ from fabula.store.connections import (
 from fabula.store.database_errors import commit_uncertain, is_connection_lost, translate_errors
 from fabula.store.hooks import Hooks
 from fabula.store.last_change import LastChangeFile
-from fabula.store.precondition import run_precondition
+from fabula.store.precondition import note_versions, run_precondition
 from fabula.store.queries import BEGIN_SNAPSHOT, RowQuery
 from fabula.store.schema import OwnerKind
 from fabula.store.tables import changes, owner_versions, projects
@@ -126,6 +126,11 @@ class Store:
         owners = [f"project:{project}", f"user:{user}", *(f"project:{other}" for other in others)]
         return tuple(self._version_reader.read(owners))
 
+    def has_versions(self, versions: Mapping[str, int]) -> bool:
+        """Whether owners (`project:ID`, `user:ID`) still have these versions."""
+        self.require_open()
+        return list(self._version_reader.read([*versions])) == [*versions.values()]
+
     def read_statements(self, *, project: str) -> StatementReader:
         """Read rows of a project in a warm request, each query by itself: without the cost of a transaction."""
         self.require_open()
@@ -200,11 +205,11 @@ class Store:
                 record_step(tx, recorders, tx.undo_label)
             for one in all_transactions:
                 one.write_feed()
-        if self.last_change is not None:
-            for one in all_transactions:
-                self.last_change.write(
-                    {f"{kind}:{one.owner_id(kind)}": number for kind, number in one.versions.items()}
-                )
+        for one in all_transactions:
+            versions = {f"{kind}:{one.owner_id(kind)}": number for kind, number in one.versions.items()}
+            note_versions(versions)
+            if self.last_change is not None:
+                self.last_change.write(versions)
         for one in all_transactions:
             self.hooks.run_after_commit(one)
 

@@ -7,7 +7,7 @@ projects. Opening a project looks at the store alone, never at a path.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import copy_context
 from functools import cached_property, partial
@@ -560,6 +560,13 @@ class Workspace:
 
         self._store.require_open()
         return require_before_change(check)
+
+    def collect_versions(self) -> AbstractContextManager[Mapping[str, int]]:
+        """Collect the versions that changes inside the block make; `store.has_versions` says whether they still are."""
+        from fabula.store.precondition import collect_versions
+
+        self._store.require_open()
+        return collect_versions()
 
     def flush(self) -> None:
         """Write what is queued to be written: after it, another process sees all that this one remembers."""
