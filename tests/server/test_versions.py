@@ -128,6 +128,18 @@ def test_a_request_with_a_key_is_done_once(client: httpx2.Client, base: str) -> 
     assert names.count("Odile") == 1
 
 
+def test_an_upload_with_a_key_is_done_once(client: httpx2.Client) -> None:
+    def upload(name: str) -> httpx2.Response:
+        sent = {"params": {"fileName": name}, "headers": {"Idempotency-Key": "up-1"}}
+        return client.post("/api/imports", content=b"# One\n\nShe lit the lamp.\n", **sent)
+
+    first, again, other = upload("a.md"), upload("a.md"), upload("b.md")
+    assert first.status_code == 201
+    assert (again.status_code, again.content) == (201, first.content)
+    assert (other.status_code, other.json()["code"]) == (409, "HTTP_KEY_REUSED")
+    assert len(client.get("/api/projects").json()["items"]) == 2
+
+
 def test_a_key_with_another_body_or_address_is_refused(client: httpx2.Client, base: str) -> None:
     key = {"Idempotency-Key": "k-2"}
     client.post(f"{base}/codex", json={"name": "Odile"}, headers=key)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
@@ -90,10 +90,7 @@ class RouteTable:
         async def handle(request: Request[Any, Any, Any]) -> Reply:
             body = b"" if route.method == "GET" else await receive_body(request)
             headers = get_headers(request.scope)
-            key = headers.get("idempotency-key") if route.method == "POST" else None
-            if key is None:
-                return await self._answer(route, request, body, headers)
-            return await self._answer_once(key, route, request, body, headers)
+            return await self._answer_once(route, request, body, lambda: self._answer(route, request, body, headers))
 
         return self._register(route, handle)
 
@@ -106,12 +103,16 @@ class RouteTable:
             headers = get_headers(request.scope)
             call, _ = await self.workspace.call(self._read, route, request, b"", headers)
             name, body = read_file_name(request.scope["query_string"]), await receive_body(request, MAX_UPLOAD)
-            self._uploads.begin(call.access, len(body))
-            costs: list[float] = []
-            try:
-                return await self.workspace.call(take_upload, route, call, name, body, costs.append)
-            finally:
-                self._uploads.spend(call.access, sum(costs))
+
+            async def take() -> Reply:
+                self._uploads.begin(call.access, len(body))
+                costs: list[float] = []
+                try:
+                    return await self.workspace.call(take_upload, route, call, name, body, costs.append)
+                finally:
+                    self._uploads.spend(call.access, sum(costs))
+
+            return await self._answer_once(route, request, body, take)
 
         return self._register(route, handle)
 
@@ -130,16 +131,22 @@ class RouteTable:
             body = await receive_body(request)
             headers = get_headers(request.scope)
             call, _ = await self.workspace.call(self._read, route, request, body, headers)
-            events = await self.workspace.call(call_verb, route, call)
+            user, project_id = call.access.user, call.handle.id
 
             def encode(event: Any) -> tuple[str, bytes]:
                 described = route.answer.make(event, call)
                 return str(described.__struct_config__.tag), msgspec.json.encode(described)
 
-            user, project_id = call.access.user, call.handle.id
-            live = await self.streams.start(project_id, user, events, encode, language=call.language)
-            location = f"{API}/projects/{project_id}/streams/{live.id}"
-            return Stream(live.follow(0), media_type=EVENTS, headers={"location": location})
+            async def start() -> Reply:
+                events = await self.workspace.call(call_verb, route, call)
+                live = await self.streams.start(project_id, user, events, encode, language=call.language)
+                return Reply(200, headers={"location": f"{API}/projects/{project_id}/streams/{live.id}"})
+
+            reply = await self._answer_once(route, request, body, start)
+            stream_id = reply.headers["location"].rpartition("/")[2]
+            after = read_last_event(headers.get("last-event-id", ""), stream_id)
+            followed = await self.streams.follow(project_id, user, stream_id, after)
+            return Stream(followed, media_type=EVENTS, headers=dict(reply.headers))
 
         return self._register(route, handle)
 
@@ -217,9 +224,16 @@ class RouteTable:
             self._assemblies.leave(key, place)
 
     async def _answer_once(
-        self, key: str, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
+        self,
+        route: Route,
+        request: Request[Any, Any, Any],
+        body: bytes,
+        answer: Callable[[], Coroutine[Any, Any, Reply]],
     ) -> Reply:
-        """Answer a request that has a key: as before, if it was done already with this key."""
+        """Answer a request; one that has a key as before, if it was done already with this key."""
+        key = get_headers(request.scope).get("idempotency-key") if route.method == "POST" else None
+        if key is None:
+            return await answer()
         if not is_valid_id(key):
             raise FabulaError(
                 Code.REQUEST_INVALID,
@@ -227,12 +241,12 @@ class RouteTable:
             )
         call_in_thread, log = self.workspace.call, self.workspace.responses
         user = get_access(request.scope).user
-        asked = (route.name.encode(), str(request.url.path).encode(), body)
+        asked = (route.name.encode(), str(request.url.path).encode(), request.scope["query_string"], body)
         kept = await call_in_thread(lambda: log.claim(user, key, hash_request(asked)))
         if kept is not None:
             return Reply(kept.status, kept.body.encode(), {**kept.headers, "idempotency-replayed": "true"})
         try:
-            reply = await self._answer(route, request, body, headers)
+            reply = await answer()
         except Exception:
             await call_in_thread(log.release, user, key)
             raise

@@ -293,8 +293,8 @@ def _describe_operation(
         operation["requestBody"] = {"required": bool(fields.get("required")), "content": {JSON: content}}
         if has_version:
             parameters.append({"$ref": "#/components/parameters/IfMatch"})
-        if route.method == "POST":
-            parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
+    if route.method == "POST":
+        parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
     return operation
 
 
