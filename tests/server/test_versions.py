@@ -130,8 +130,8 @@ def test_a_request_with_a_key_is_done_once(client: httpx2.Client, base: str) -> 
 
 def test_an_upload_with_a_key_is_done_once(client: httpx2.Client) -> None:
     def upload(name: str) -> httpx2.Response:
-        sent = {"params": {"fileName": name}, "headers": {"Idempotency-Key": "up-1"}}
-        return client.post("/api/imports", content=b"# One\n\nShe lit the lamp.\n", **sent)
+        key, content = {"Idempotency-Key": "up-1"}, b"# One\n\nShe lit the lamp.\n"
+        return client.post("/api/imports", params={"fileName": name}, headers=key, content=content)
 
     first, again, other = upload("a.md"), upload("a.md"), upload("b.md")
     assert first.status_code == 201
