@@ -24,7 +24,7 @@ from fabula.server.limits import read_rates
 from fabula.server.metrics import METRICS_PATH, ServerMetrics, is_open
 from fabula.server.openapi import make_document
 from fabula.server.page import make_page_handlers
-from fabula.server.problems import choose_language, describe_exception, encode_problem
+from fabula.server.problems import choose_language, describe_exception, encode_refusal
 from fabula.server.programs import ProgramServer
 from fabula.server.proxies import read_proxy_settings
 from fabula.server.requests import MAX_BODY
@@ -173,6 +173,6 @@ def _encode_document(table: RouteTable) -> bytes:
 def _answer_exception(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Answer with a problem, in the language that was asked for."""
     language = choose_language(request.headers.get("accept-language", ""))
-    status, headers, body = encode_problem(describe_exception(error, language))
+    status, headers, body = encode_refusal(describe_exception(error, language), request.scope["path"])
     media_type = headers.pop("content-type")
     return Response(body, status_code=status, headers=headers, media_type=media_type)

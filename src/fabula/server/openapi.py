@@ -102,11 +102,8 @@ _SESSION_BODY = {
     },
 }
 _OPENAI_ERROR = {
-    "description": "A refusal in OpenAI's form, or as everywhere where the caller is not let in.",
-    "content": {
-        JSON: {"schema": {"type": "object", "properties": {"error": _OBJECT}, "required": ["error"]}},
-        MEDIA_TYPE: {"schema": {"$ref": _REF.format(name=Problem.__name__)}},
-    },
+    "description": "A refusal in OpenAI's form.",
+    "content": {JSON: {"schema": {"type": "object", "properties": {"error": _OBJECT}, "required": ["error"]}}},
 }
 
 

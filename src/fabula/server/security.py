@@ -25,7 +25,7 @@ from fabula.server.access import Access
 from fabula.server.accounts import Accounts
 from fabula.server.address import LINK_PATH, LOOPBACK
 from fabula.server.limits import RateSettings, RequestRates, TokenBuckets
-from fabula.server.problems import choose_language, describe_exception, describe_refusal, encode_problem
+from fabula.server.problems import choose_language, describe_exception, describe_refusal, encode_refusal
 from fabula.server.proxies import ProxySettings
 
 log = logging.getLogger("fabula.security")
@@ -118,7 +118,7 @@ class SecurityMiddleware:
             scope["state"]["fabula_headers"] = headers
         except FabulaError as error:
             problem = describe_refusal(error, choose_language(headers.get("accept-language", "")))
-            await _send_problem(send_with_headers, encode_problem(problem))
+            await _send_problem(send_with_headers, encode_refusal(problem, scope.get("path", "")))
             return
         try:
             with record_span("request", method=str(scope["method"])[:10]) as notes:
