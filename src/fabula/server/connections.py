@@ -55,6 +55,9 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._reads_headers and self._header_bytes > MAX_HEADER_BYTES and not self.transport.is_closing():
             self._refuse_headers()
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: a request to speak another protocol is answered in HTTP, and uvicorn advises packages."""
+
     def on_message_begin(self) -> None:
         """Begin a request: its headers must be there soon, and be of a bounded length."""
         self._watch_sender(HEADER_SECONDS, self._end_slow_headers)
