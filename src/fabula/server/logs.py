@@ -1,4 +1,4 @@
-"""The log of a server: one line for each event on standard error, with its time in UTC, its level and its logger (ctx-10).
+"""The log of a server: one line for each event on standard error, with time (UTC), level and logger (ctx-10).
 
 A library is quiet unless it is asked; a server is asked here, in each of its processes. Lines of `fabula.security` say
 who was refused and whose access changed. No line holds a text of a story or a key: of an exception it has the type and
