@@ -20,6 +20,7 @@ from fabula.server.api_page import STYLE, make_page
 from fabula.server.completions import make_completion_handlers
 from fabula.server.events import EventHub, make_event_handler
 from fabula.server.handlers import API, RouteTable
+from fabula.server.head_requests import HeadRequests
 from fabula.server.limits import read_rates
 from fabula.server.metrics import METRICS_PATH, ServerMetrics, is_open
 from fabula.server.openapi import make_document
@@ -150,7 +151,7 @@ def make_app(
         ],  # what takes an argument is given the application
     )
     return SecurityMiddleware(
-        app,
+        HeadRequests(app),
         accounts,
         hosts=hosts,
         rates=read_rates(processes),
