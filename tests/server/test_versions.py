@@ -189,6 +189,16 @@ def test_the_pages_of_a_list_are_the_list(client: httpx2.Client, base: str) -> N
     assert pages == [one["id"] for one in everything["items"]]
 
 
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [("pageSize=0", "pageSize"), ("pageSize=-1", "pageSize"), ("pageSize=1001", "1000"), ("pagesize=3", "'pageSize'")],
+)
+def test_a_page_of_an_impossible_size_is_refused(client: httpx2.Client, base: str, query: str, named: str) -> None:
+    refused = client.get(f"{base}/chapters?{query}")
+    assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID")
+    assert named in refused.json()["detail"]
+
+
 def test_a_cursor_that_no_server_gave_is_refused(client: httpx2.Client, base: str) -> None:
     for cursor in ("x", "e30", "W10", "////"):
         refused = client.get(f"{base}/codex", params={"cursor": cursor})

@@ -17,12 +17,12 @@ class HeadRequests:
     """
 
     def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+        self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] != "http" or scope["method"] != "HEAD" or scope["path"].startswith(LINK_PATH):
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         asked, is_answered = {**scope, "method": "GET"}, asyncio.Event()
 
@@ -43,4 +43,4 @@ class HeadRequests:
                 reading.cancel()
                 waiting.cancel()
 
-        await self._app(asked, receive_until_answered, send_head)
+        await self.app(asked, receive_until_answered, send_head)

@@ -173,7 +173,7 @@ class Writer:
         instruction = make_instruction(request, skill, view.project.language) if self.run_state == "open" else None
         tasks = [
             asyncio.create_task(_Variant(self, queue, number, request, view, skill, result, instruction).stream())
-            for number in range(min(max(variants, 1), MAX_VARIANTS))
+            for number in range(variants)
         ]
         for task in tasks:
             task.add_done_callback(lambda _: queue.put_nowait(None))
