@@ -6,10 +6,12 @@ import httpx2
 import pytest
 
 from fabula.access.model import Membership, Right, Role
+from fabula.core.errors import FabulaError
 from fabula.server.access import OWNER_ACCESS, Access
 from fabula.server.security import COOKIE
+from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
-from tests.server.running import OWNER_TOKEN, RunningServer
+from tests.server.running import OWNER_TOKEN, RunningServer, run_server
 
 
 def read_code(answer: httpx2.Response) -> tuple[int, str]:
@@ -124,3 +126,18 @@ def test_after_five_wrong_passwords_the_right_one_waits_too(server: RunningServe
             browser.post("/api/session", json={"account": "ann", "password": "wrong horse"})
         answer = browser.post("/api/session", json={"account": "Ann", "password": "correct horse"})
     assert read_code(answer) == (429, "ACCESS_TOO_MANY_TRIES")
+
+
+def test_a_key_with_few_rights_lists_its_projects_and_changes_no_profile(
+    workspace: Workspace, story: ProjectHandle
+) -> None:
+    workspace.create_project("Another")
+    workspace.people.add("ann")
+    with pytest.raises(FabulaError, match="no role"):
+        workspace.people.create_key("laptop", person="ann", projects=[story.id])
+    workspace.people.set_role("ann", story.id, "reader")
+    key = workspace.people.create_key("laptop", person="ann", projects=[story.id], rights=["read"])
+    with run_server(workspace) as server, server.client(key.secret) as client:
+        assert [one["id"] for one in client.get("/api/projects").json()["items"]] == [story.id]
+        assert client.get(f"/api/projects/{story.id}/chapters").status_code == 200
+        assert client.put("/api/profile", json={"text": "x"}).status_code == 403

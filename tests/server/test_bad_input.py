@@ -172,3 +172,18 @@ def test_strange_headers_are_read_or_refused_with_a_code(
             answer = client.request(method, f"/api/projects/{story.id}/{path}", json={}, headers=sent)
             assert answer.status_code < 500, (value, answer.text)
             assert answer.status_code < 400 or answer.json()["code"] in CODES
+
+
+@pytest.mark.parametrize("title", ["Two\nlines", "Two\r\nlines", "Two\u2028lines"])
+def test_a_title_has_one_line(client: httpx2.Client, story: ProjectHandle, title: str) -> None:
+    base = f"/api/projects/{story.id}"
+    for method, path, given in (
+        ("POST", "/api/projects", {}),
+        ("PUT", f"{base}/title", {}),
+        ("POST", f"{base}/chapters", {}),
+        ("PUT", f"{base}/chapters/1/title", {}),
+        ("POST", f"{base}/chats", {"participants": ["Mara"]}),
+    ):
+        refused = client.request(method, path, json={"title": title, **given})
+        assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID"), (method, path)
+        assert "line break" in refused.json()["detail"]

@@ -62,7 +62,7 @@ def explain_decode_error(error: Exception, kind: Any) -> Sentence:
         expected = [_TYPES.get(one.strip(), one.strip()) for one in found[1].split("|")]
         return message("{field} must be {expected}", field=field, expected=join_alternatives(expected))
     if "regex" in text:
-        return message("{field} has characters that it may not have, or is empty", field=field)
+        return message("{field} has a line break or a character that it may not have, or is empty", field=field)
     return explain_syntax_error(error)
 
 

@@ -46,9 +46,9 @@ class Access(Struct, frozen=True, kw_only=True):
         is_given = right is Right.SIGN_IN or (membership is not None and right in RIGHTS[membership.role])
         return is_given and (self.limited_to is None or right in self.limited_to)
 
-    def require(self, right: Right, project_id: str | None = None) -> None:
-        """Refuse what the caller may not do."""
-        if not self.has_right(right, project_id):
+    def require(self, right: Right, project_id: str | None = None, *, is_reading: bool = False) -> None:
+        """Refuse what the caller may not do; what every caller has, a key with few rights may read too."""
+        if not (is_reading and right is Right.SIGN_IN) and not self.has_right(right, project_id):
             raise refuse_inspection() if right is Right.INSPECT else refuse_request()
 
     def make_principal(self, project_id: str) -> Principal:

@@ -271,7 +271,7 @@ class RouteTable:
             name = route.find_project(sent, access, self.workspace)
         if project is None and name is not None:
             project = open_project(self.workspace, access, str(name))
-        access.require(route.right, None if project is None else project.id)
+        access.require(route.right, None if project is None else project.id, is_reading=route.method == "GET")
         if "if-match" in headers and not self._can_match(route):
             raise FabulaError(
                 Code.REQUEST_INVALID,

@@ -132,7 +132,7 @@ class SecurityMiddleware:
     ) -> tuple[Access | None, FindAccess]:
         """Return the caller, and what finds it again; None where the path is open to everybody."""
         host = headers.get("host", "")
-        if _read_name(host) not in self._hosts:
+        if "," in host or _read_name(host) not in self._hosts:  # two of them are joined by a comma
             raise FabulaError(
                 Code.ACCESS_HOST_REFUSED,
                 message("This server does not answer for that host. Use the address that `fabula serve` prints."),

@@ -20,7 +20,7 @@ from fabula.core.messages import message
 from fabula.manuscript import projects, series
 from fabula.manuscript.projects import ProjectSummary
 from fabula.store.store import LOCAL_USER, Store
-from fabula.workspace.arguments import PositiveInt, check_arguments, check_verbs
+from fabula.workspace.arguments import PositiveInt, Title, check_arguments, check_verbs
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -197,7 +197,7 @@ class Workspace:
         """List all projects, the one changed last first."""
         return projects.list_projects(self.store)
 
-    def create_project(self, title: str, *, language: str = "", principal: Principal | None = None) -> ProjectHandle:
+    def create_project(self, title: Title, *, language: str = "", principal: Principal | None = None) -> ProjectHandle:
         """Make an empty project and open it; without a language it has that of its title."""
         from fabula.workspace.transfer import find_title_language, normalise_language
 
@@ -296,7 +296,7 @@ class Workspace:
         user = principal.user if principal is not None else LOCAL_USER
         return load_save(self.store, Path(path), choices or LoadChoices(), user=user, progress=progress)
 
-    def rename_project(self, name: str, title: str, *, allow_duplicate: bool = False) -> ProjectSummary:
+    def rename_project(self, name: str, title: Title, *, allow_duplicate: bool = False) -> ProjectSummary:
         """Give a project another title; refused where another project has it, unless that is allowed."""
         from fabula.workspace.verbs import label_change
 

@@ -264,6 +264,11 @@ class _Variant:
     async def _run(self) -> Completed | Failed:
         try:
             last = await self._write_until_accepted()
+            if not last.text.strip() and self._writer.run_state == "open":  # else a client has tool calls perhaps
+                raise FabulaError(
+                    Code.LLM_ANSWER_EMPTY,
+                    message("The model was asked, and the answer was empty. Ask again, or use another model."),
+                )
         except FabulaError as error:
             self._outcome, self._end_reason = "failed", error.code.value
             return Failed(variant=self._number, text=self._text, error=error, cost=self._cost())
