@@ -140,4 +140,8 @@ def test_a_key_with_few_rights_lists_its_projects_and_changes_no_profile(
     with run_server(workspace) as server, server.client(key.secret) as client:
         assert [one["id"] for one in client.get("/api/projects").json()["items"]] == [story.id]
         assert client.get(f"/api/projects/{story.id}/chapters").status_code == 200
-        assert client.put("/api/profile", json={"text": "x"}).status_code == 403
+        refused = client.put("/api/profile", json={"text": "x"})
+        assert (refused.status_code, refused.json()["code"]) == (403, "CONTEXT_NOT_ALLOWED")
+        assert "`sign_in`" in refused.json()["detail"]
+        assert "`edit`" in client.post(f"/api/projects/{story.id}/chapters", json={"title": "x"}).json()["detail"]
+        assert "`" not in client.get("/api/projects/another/chapters").json()["detail"]  # that there is one is a secret

@@ -206,6 +206,10 @@ def _encode_vector(vector: Sequence[float]) -> str:
 
 
 def _refuse_model(known: Sequence[ModelInfo]) -> FabulaError:
+    if not known:
+        return FabulaError(
+            Code.CHAT_PROJECT_MISSING, message("There is no project that you may ask. Ask the owner of the server.")
+        )
     return FabulaError(
         Code.CHAT_PROJECT_MISSING,
         message(

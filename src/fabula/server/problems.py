@@ -144,6 +144,7 @@ _CODES_BY_STATUS = {
     507: (Code.STORE_DISK_FULL,),
 }
 STATUSES: Mapping[Code, int] = {code: status for status, codes in _CODES_BY_STATUS.items() for code in codes}
+_STORE = "STORE_"  # of codes whose titles say enough without it: a thing is not found, not the store
 _OPENAI_STATUSES = {Code.LLM_RATE_LIMITED.value: 429}  # where clients of OpenAI's API expect another one
 _CODES_OF_LITESTAR = {
     404: Code.HTTP_NOT_FOUND,
@@ -187,7 +188,7 @@ def describe_refusal(error: FabulaError, language: str = ENGLISH) -> Problem:
     current, seconds = error.details.get("current"), error.details.get("retry_seconds")
     return Problem(
         type=f"urn:fabula:error:{error.code.value}",
-        title=error.code.value.replace("_", " ").capitalize(),
+        title=error.code.value.removeprefix(_STORE).replace("_", " ").capitalize(),
         status=status,
         detail=str(show(error.message, language)),
         code=error.code.value,

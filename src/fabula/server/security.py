@@ -169,7 +169,13 @@ class SecurityMiddleware:
                 access = await self._find_access(caller, accounts.recall, accounts.load, address)
                 find_again = partial(accounts.find_access, caller)
             if access is not None and method not in _SAFE_METHODS and origin is None:  # sent by a browser by itself
-                raise _refuse_origin()
+                raise FabulaError(
+                    Code.ACCESS_ORIGIN_REFUSED,
+                    message(
+                        "A change with a session cookie needs an `Origin` header, as browsers send it. Programs send a "
+                        "token. Nothing was changed."
+                    ),
+                )
         if access is None:
             raise _refuse_caller()
         self._rates.count_caller(hash_secret(caller), address)
