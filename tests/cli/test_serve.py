@@ -38,6 +38,37 @@ def test_the_server_prints_a_link_that_opens_it_and_stops_when_asked(tmp_path: P
         assert {one.title for one in workspace.projects()} == {"A Book", "Another"}
 
 
+def test_refusals_and_changes_of_access_are_logged_to_standard_error(tmp_path: Path) -> None:
+    process = start_fabula(
+        "serve", "--port", "0", "--no-open", "--no-worker", "--store", str(tmp_path / "data"), folder=tmp_path
+    )
+    assert process.stdout is not None
+    base = re.findall(r"http://[^/]+", process.stdout.readline())[0]
+    token = process.stdout.readline().split()[-1]
+    try:
+        with httpx2.Client(base_url=base, trust_env=False, timeout=30) as one:
+            secrets = {"account": "ann", "password": "PLANTED-PASSWORD"}
+            assert one.post("/api/session", json=secrets).status_code == 401
+            assert one.get("/api/projects", headers={"Authorization": "Bearer PLANTED-KEY"}).status_code == 401
+            own = {"Authorization": f"Bearer {token}"}
+            assert one.post("/api/accounts", json={"account": "ann"}, headers=own).status_code == 201
+            upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": "x", **own}
+            assert one.get("/healthz", headers=upgrade).status_code == 200
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    lines = [line.split(" ", 1)[1] for line in errors.strip().splitlines()]
+    assert lines[:2] == [
+        "warning fabula.security sign-in refused",
+        "warning fabula.security refused: status=401 user=- address=127.0.0.1 method=POST",
+    ]
+    assert lines[2:] == [
+        "warning fabula.security refused: status=401 user=- address=127.0.0.1 method=GET",
+        "info fabula.security account added: ann",
+    ]
+    assert not re.search(f"PLANTED|{re.escape(token)}", errors)
+
+
 def test_a_port_that_is_taken_is_refused_in_plain_words(tmp_path: Path) -> None:
     def try_again(address: ServerAddress) -> None:
         with Workspace.open(tmp_path / "data") as other:

@@ -224,3 +224,19 @@ def test_the_narrator_is_not_in_every_chinese_word_with_i_in_it() -> None:
     assert [
         violation.start for violation in check(f"{text}我走了。", NarrativePerson(person="third"), language="zh")
     ] == [len(text)]
+
+
+@pytest.mark.parametrize(
+    ("named", "found"),
+    [
+        ("Quillfeather", ["Quillfeather"]),  # an alias that is revealed later
+        ("the Tallyman", ["The Tallyman", "Quillfeather", "Old Ink"]),
+        ("Tallyman", ["The Tallyman", "Quillfeather", "Old Ink"]),  # a part of the main name
+        ("tallyman-id", ["The Tallyman", "Quillfeather", "Old Ink"]),
+    ],
+)
+def test_a_name_that_is_not_the_main_one_forbids_itself_alone(named: str, found: list[str]) -> None:
+    entries = {"tallyman-id": ("the Tallyman", "Tallyman", "Quillfeather", "Old Ink")}
+    rule = Constraint(id="r", text="Keep it.", check=ForbiddenNames(names=(named,)))
+    text = "The Tallyman bowed. Quillfeather, said Mara. Old Ink laughed."
+    assert [one.words for one in check_text(text, [rule], "en", entry_names=entries)] == found

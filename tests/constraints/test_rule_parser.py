@@ -12,7 +12,7 @@ from fabula.constraints.model import (
     SentenceLength,
     TextCheck,
 )
-from fabula.constraints.rule_parser import parse_rule
+from fabula.constraints.rule_parser import is_condition_only, parse_rule
 from fabula.workspace.read_only import open_read_only
 
 KNOWN = ("Ephraim", "Ephraim Hale", "沈默")
@@ -86,3 +86,13 @@ def test_the_rules_of_the_samples_are_not_misread(name: str) -> None:
     for rule in rules.constraints:
         meant = parse_rule(rule.text)
         assert meant is None or isinstance(meant, BannedWords | NarrativePerson | SentenceLength), rule.text
+
+
+def test_a_text_that_is_too_long_for_a_rule_is_not_searched_for_a_condition(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr("fabula.constraints.rule_parser.split_condition", seen.append)
+    assert not is_condition_only("before chapter 3, " * 100)
+    assert parse_rule("before chapter 3, " * 100) is None
+    assert seen == []
+    is_condition_only("before chapter 3")
+    assert seen == ["before chapter 3"]

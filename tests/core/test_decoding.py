@@ -79,3 +79,9 @@ def test_no_text_of_a_parser_is_ever_shown(text: str, parse: Callable[[str], Any
     with pytest.raises(ValueError) as refusal:  # noqa: PT011 - three parsers, whose errors have only this in common
         parse(text)
     assert not re.search("[A-Za-z]{3}", explain_syntax_error(refusal.value).render("zh"))
+
+
+def test_a_number_out_of_range_is_called_so() -> None:
+    with pytest.raises(msgspec.ValidationError) as refused:
+        msgspec.json.decode(b'{"count": 1e999}', type=dict[str, int])
+    assert str(explain_decode_error(refused.value, dict[str, int])) == "the value is a number that is too large"

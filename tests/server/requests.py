@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -35,7 +36,9 @@ def make_url(route: Route, project: str | None = None) -> str:
     return path
 
 
-def send(client: httpx2.Client, route: Route, project: str | None = None) -> httpx2.Response:
+def send(
+    client: httpx2.Client, route: Route, project: str | None = None, headers: Mapping[str, str] | None = None
+) -> httpx2.Response:
     """Send the example of a route, perhaps for another project."""
     example = dict(route.example)
     if project is not None:
@@ -44,6 +47,6 @@ def send(client: httpx2.Client, route: Route, project: str | None = None) -> htt
     if route.file == "upload":
         name, data = UPLOADS.get(route.name, ("book.md", b"# One\n\nShe lit the lamp.\n"))
         params = {**example, "fileName": name}
-        return client.request(route.method, make_url(route, project), params=params, content=data)
+        return client.request(route.method, make_url(route, project), params=params, content=data, headers=headers)
     sent: dict[str, Any] = {"params": example} if route.method == "GET" else {"json": example}
-    return client.request(route.method, make_url(route, project), **sent)
+    return client.request(route.method, make_url(route, project), headers=headers, **sent)

@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from fabula.access.model import Membership, Right, Role
+from fabula.core.errors import FabulaError
 from fabula.server.access import OWNER_ACCESS, Access
 from fabula.server.security import COOKIE
 from fabula.workspace.project import ProjectHandle
@@ -196,3 +197,22 @@ def test_somebody_names_their_own_projects_by_title_and_number_and_no_others(
                 assert len({one.content for one in refused}) == 1
         with server.client("key") as client:
             assert [one["id"] for one in client.get("/v1/models").json()["data"]] == [f"fabula/{title}"]
+
+
+def test_a_key_with_few_rights_lists_its_projects_and_changes_no_profile(
+    workspace: Workspace, story: ProjectHandle
+) -> None:
+    workspace.create_project("Another")
+    workspace.people.add("ann")
+    with pytest.raises(FabulaError, match="no role"):
+        workspace.people.create_key("laptop", person="ann", projects=[story.id])
+    workspace.people.set_role("ann", story.id, "reader")
+    key = workspace.people.create_key("laptop", person="ann", projects=[story.id], rights=["read"])
+    with run_server(workspace) as server, server.client(key.secret) as client:
+        assert [one["id"] for one in client.get("/api/projects").json()["items"]] == [story.id]
+        assert client.get(f"/api/projects/{story.id}/chapters").status_code == 200
+        refused = client.put("/api/profile", json={"text": "x"})
+        assert (refused.status_code, refused.json()["code"]) == (403, "CONTEXT_NOT_ALLOWED")
+        assert "`sign_in`" in refused.json()["detail"]
+        assert "`edit`" in client.post(f"/api/projects/{story.id}/chapters", json={"title": "x"}).json()["detail"]
+        assert "`" not in client.get("/api/projects/another/chapters").json()["detail"]  # that there is one is a secret

@@ -172,3 +172,45 @@ def test_strange_headers_are_read_or_refused_with_a_code(
             answer = client.request(method, f"/api/projects/{story.id}/{path}", json={}, headers=sent)
             assert answer.status_code < 500, (value, answer.text)
             assert answer.status_code < 400 or answer.json()["code"] in CODES
+
+
+@pytest.mark.parametrize("title", ["Two\nlines", "Two\r\nlines", "Two\u2028lines"])
+def test_a_title_has_one_line(client: httpx2.Client, story: ProjectHandle, title: str) -> None:
+    base = f"/api/projects/{story.id}"
+    for method, path, given in (
+        ("POST", "/api/projects", {}),
+        ("PUT", f"{base}/title", {}),
+        ("POST", f"{base}/chapters", {}),
+        ("PUT", f"{base}/chapters/1/title", {}),
+        ("POST", f"{base}/chats", {"participants": ["Mara"]}),
+    ):
+        refused = client.request(method, path, json={"title": title, **given})
+        assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID"), (method, path)
+        assert "line break" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"title": "\\ud83d"}', "half of a surrogate pair"),
+        (b'{"title": "x', "ends too early"),
+        (b'{"title": "x", "text": 1e999}', "`text`"),
+    ],
+)
+def test_a_refusal_says_what_is_wrong_with_a_body(
+    client: httpx2.Client, story: ProjectHandle, body: bytes, said: str
+) -> None:
+    url, headers = f"/api/projects/{story.id}/chapters", {"Content-Type": "application/json"}
+    refused = client.post(url, content=body, headers=headers)
+    assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID")
+    assert said in refused.json()["detail"]
+
+
+def test_a_missing_thing_is_not_found_and_a_new_relation_is_in_the_answer(
+    client: httpx2.Client, story: ProjectHandle
+) -> None:
+    base = f"/api/projects/{story.id}"
+    assert client.get(f"{base}/codex/Nobody-at-all").json()["title"] == "Not found"
+    related = client.put(f"{base}/codex/Mara/relations/Will", json={"kind": "test-kind"}).json()
+    assert "test-kind" in [one["kind"] for one in related["entry"]["relations"]]
+    assert client.get(f"{base}/codex/Mara").json()["relations"] == related["entry"]["relations"]

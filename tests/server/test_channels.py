@@ -54,6 +54,24 @@ def test_a_stale_budget_is_refused_over_its_channel(client: httpx2.Client, story
     assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_BUDGET_INVALID_RATIO")
 
 
+def test_the_project_of_an_address_need_not_be_named_again(client: httpx2.Client, story: ProjectHandle) -> None:
+    base = f"/api/projects/{story.id}"
+    for path, given in (("assemble", {}), ("inspect", {}), ("explain", {"name": "Mara"})):
+        asked = {"documentId": "ch-01", "cursorPosition": 40, **given}
+        short = client.post(f"{base}/{path}", json=asked)
+        assert short.status_code == 200, short.text
+        assert client.post(f"{base}/{path}", json={**asked, "projectId": story.id}).status_code == 200
+    refused = client.post("/api/channels/context:assemble", json={"documentId": "ch-01"})
+    assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID")
+    assert "`projectId`" in refused.json()["detail"]
+
+
+def test_more_answers_than_are_written_at_once_are_refused(client: httpx2.Client, story: ProjectHandle) -> None:
+    refused = client.post(f"/api/projects/{story.id}/write", json={"documentId": "ch-01", "variants": 99})
+    assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID")
+    assert "99" in refused.json()["detail"]
+
+
 def test_a_request_for_another_project_than_that_of_the_address_is_refused(
     client: httpx2.Client, workspace: Workspace, story: ProjectHandle
 ) -> None:

@@ -7,17 +7,20 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from base64 import b64decode
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from struct import unpack
 
 import httpx2
 import pytest
-from openai import APIStatusError, NotFoundError, OpenAI, UnprocessableEntityError
+from openai import APIStatusError, NotFoundError, OpenAI, RateLimitError, UnprocessableEntityError
 
 from fabula.access.model import Membership, Role
 from fabula.codex import Codex
 from fabula.context.request import Grants
 from fabula.server.access import Access
+from fabula.workspace.project import EmbeddedTexts, ProjectHandle
 from fabula.workspace.workspace import Workspace
 from tests.llm.server import Exchange, ModelServer, chunk, openai_answer, start_answer
 from tests.server.running import OWNER_TOKEN, RunningServer, run_process_server, run_server
@@ -288,11 +291,61 @@ def test_a_reader_may_not_ask_a_model_and_a_stranger_finds_nothing(server: Runni
 
 
 def test_embeddings_are_refused_where_nothing_makes_vectors(server: RunningServer) -> None:
-    with open_client(server) as client, pytest.raises(APIStatusError) as refused:
-        client.embeddings.create(model="fabula/Harbour", input="Mara", encoding_format="float")
+    with open_client(server) as client, pytest.raises(UnprocessableEntityError) as refused:
+        client.embeddings.create(model="fabula/Harbour", input="Mara")
     assert refused.value.code == "EMBEDDING_UNAVAILABLE"
     with open_client(server) as client, pytest.raises(NotFoundError):
-        client.embeddings.create(model="fabula/Nowhere", input="Mara", encoding_format="float")
+        client.embeddings.create(model="fabula/Nowhere", input="Mara")
+
+
+def test_the_openai_client_makes_embeddings(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch, harbour: Workspace
+) -> None:
+    def embed(_: ProjectHandle, texts: Sequence[str]) -> EmbeddedTexts:
+        return EmbeddedTexts("tiny", [[0.25, -1.5, float(number)] for number, _ in enumerate(texts)])
+
+    monkeypatch.setattr(ProjectHandle, "embed", embed)
+    expected = [[0.25, -1.5, 0.0], [0.25, -1.5, 1.0]]
+    with open_client(server) as client:  # which asks for base64 where nothing is said
+        for made in (
+            client.embeddings.create(model="fabula/Harbour", input=["Mara", "Bo"]),
+            client.embeddings.create(model="fabula/Harbour", input=["Mara", "Bo"], encoding_format="float"),
+        ):
+            assert [one.embedding for one in made.data] == expected
+    with server.client() as plain:
+        asked = {"model": "fabula/Harbour", "input": ["Mara", "Bo"], "encoding_format": "base64"}
+        data = plain.post("/v1/embeddings", json=asked).json()["data"]
+    assert [list(unpack("<3f", b64decode(one["embedding"]))) for one in data] == expected
+
+
+def test_a_provider_that_asks_to_slow_down_is_a_429(server: RunningServer, model: ModelServer) -> None:
+    async def script(exchange: Exchange) -> None:
+        await exchange.send_json(429, {"error": {"message": "slow"}}, **{"retry-after": "77"})
+
+    model.script = script
+    with open_client(server) as client, pytest.raises(RateLimitError) as refused:
+        client.chat.completions.create(model="fabula/Harbour", messages=[say("Hello?")])  # type: ignore[list-item]
+    assert refused.value.code == "LLM_RATE_LIMITED"
+    assert int(refused.value.response.headers["retry-after"]) >= 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "token", "status"),
+    [
+        ("POST", "/v1/responses", OWNER_TOKEN, 404),
+        ("GET", "/v1", OWNER_TOKEN, 404),
+        ("DELETE", "/v1/models", OWNER_TOKEN, 405),
+        ("GET", "/v1/models", "unknown", 401),
+    ],
+)
+def test_every_refusal_below_v1_has_openais_form(
+    server: RunningServer, method: str, path: str, token: str, status: int
+) -> None:
+    with server.client(token) as client:
+        refused = client.request(method, path)
+    assert refused.status_code == status
+    assert set(refused.json()["error"]) == {"message", "type", "param", "code"}
+    assert refused.headers["content-type"] == "application/json"
 
 
 @pytest.mark.parametrize(

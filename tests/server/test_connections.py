@@ -207,3 +207,9 @@ def test_a_long_answer_that_is_read_slowly_arrives(
             found += part
             time.sleep(0.02)
     assert len(found.partition(b"\r\n\r\n")[2]) > len(whole) * 0.9
+
+
+def test_a_request_with_two_hosts_is_refused(server: RunningServer) -> None:
+    answer = exchange(server, [b"GET /healthz HTTP/1.1\r\nHost: localhost:80\r\nHost: evil.example\r\n\r\n"])
+    assert b"421" in answer.partition(b"\r\n")[0]
+    assert b"ACCESS_HOST_REFUSED" in answer

@@ -14,7 +14,7 @@ import pytest
 from fabula.server.routes import ROUTES, Route
 from fabula.workspace.workspace import Workspace
 from tests.blank import lay
-from tests.server.requests import send
+from tests.server.requests import make_url, send
 from tests.server.running import run_server
 from tests.server.stories import prepare
 
@@ -73,6 +73,32 @@ def client(prepared: Path, tmp_path: Path, request: pytest.FixtureRequest) -> It
         return
     with open_client(prepared, tmp_path / "data") as own:
         yield own
+
+
+_READ = {one.path for one in ROUTES if one.has_version}
+EDITS = [one for one in ROUTES if one.method in ("PUT", "PATCH") and one.path in _READ and one.name not in REFUSED]
+
+
+@pytest.mark.parametrize("route", EDITS, ids=lambda one: f"{one.method}-{one.name}")
+def test_the_version_that_a_change_returns_is_that_of_its_address(route: Route, client: httpx2.Client) -> None:
+    url = make_url(route)
+    example = {name: value for name, value in route.example.items() if name != "expectedVersion"}
+    route = msgspec.structs.replace(route, example=example)
+    changed = send(client, route, headers={"If-Match": client.get(url).headers["etag"]})
+    assert changed.is_success, changed.text
+    assert client.get(url).headers["etag"] == changed.headers["etag"]
+    again = send(client, route, headers={"If-Match": changed.headers["etag"]})
+    assert again.is_success, again.text
+    assert client.get(url).headers["etag"] == again.headers["etag"]
+
+
+@pytest.mark.parametrize(
+    "route",
+    [one for one in ROUTES if one.method in ("PUT", "PATCH") and one.path not in _READ],
+    ids=lambda one: f"{one.method}-{one.name}",
+)
+def test_a_change_at_an_address_without_a_version_returns_none(route: Route, client: httpx2.Client) -> None:
+    assert "etag" not in send(client, route).headers
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda one: f"{one.method}-{one.name}")

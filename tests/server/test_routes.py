@@ -13,6 +13,7 @@ from litestar import Litestar
 
 from fabula.server.accounts import Accounts
 from fabula.server.app import make_app
+from fabula.server.head_requests import HeadRequests
 from fabula.server.openapi import choose_path_example, make_document
 from fabula.server.requests import find_list_fields
 from fabula.server.routes import ROUTES, Route
@@ -55,6 +56,7 @@ WITHOUT_ROUTE = {
     "workspace.flush": _PROCESS,
     "workspace.project": _PARSING,
     "workspace.projects": _OTHER + "workspace.describe_projects",
+    "workspace.collect_versions": _PARSING,
     "workspace.require_before_change": _PARSING,
     "workspace.run_jobs": _PROCESS,
     "workspace.run_short_jobs": _PROCESS,
@@ -121,8 +123,9 @@ def test_the_description_refers_to_nothing_that_it_does_not_define() -> None:
 def test_the_server_has_no_address_beside_the_table_but_those_that_need_no_rule(workspace: Workspace) -> None:
     app = make_app(workspace, Accounts(workspace.store, {}))
     assert isinstance(app, SecurityMiddleware)
-    assert isinstance(app.app, Litestar)
-    served = {(method, route.path) for route in app.app.routes for method in getattr(route, "methods", ())}
+    assert isinstance(app.app, HeadRequests)
+    assert isinstance(app.app.app, Litestar)
+    served = {(method, route.path) for route in app.app.app.routes for method in getattr(route, "methods", ())}
     listed = {(one.method, f"/api{one.path}".replace("}", ":str}")) for one in ROUTES}
     own_streams = "/api/projects/{project:str}/streams/{stream:str}"  # of the caller alone, in a project of theirs
     others = {("GET", path) for path in ("/healthz", "/readyz", "/open/{code:str}", "/api", "/api/openapi.json")}

@@ -78,6 +78,27 @@ def test_a_request_names_the_provider_that_answers(client: httpx2.Client, talk: 
     assert (unknown.status_code, unknown.json()["code"]) == (400, "SETTING_INVALID")
 
 
+def test_a_stream_that_is_asked_for_again_with_its_key_is_the_same_stream(
+    client: httpx2.Client, talk: str, workspace: Workspace
+) -> None:
+    key = {"Idempotency-Key": "turn-1"}
+    first, again = (client.post(f"{talk}/send", json={"text": "Hello"}, headers=key) for _ in range(2))
+    assert first.text == again.text
+    assert first.headers["location"] == again.headers["location"]
+    assert again.headers["idempotency-replayed"] == "true"
+    messages = client.get(f"{talk.replace('chats', 'conversations')}/messages").json()["messages"]
+    assert [one["content"] for one in messages].count("Hello") == 1
+    ids = [line for line in first.text.splitlines() if line.startswith("id: ")]
+    rest = client.post(
+        f"{talk}/send", json={"text": "Hello"}, headers={**key, "Last-Event-ID": ids[1].removeprefix("id: ")}
+    )
+    assert [line for line in rest.text.splitlines() if line.startswith("id: ")] == ids[2:]
+    other = client.post(f"{talk}/send", json={"text": "Other"}, headers=key)
+    assert (other.status_code, other.json()["code"]) == (409, "HTTP_KEY_REUSED")
+    with run_server(workspace) as second, second.client() as elsewhere:
+        assert elsewhere.post(f"{talk}/send", json={"text": "Hello"}, headers=key).text == first.text
+
+
 def test_a_reader_who_comes_back_misses_nothing_also_in_another_process(
     workspace: Workspace, server: RunningServer, talk: str, tmp_path: Path
 ) -> None:

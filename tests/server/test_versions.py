@@ -128,6 +128,18 @@ def test_a_request_with_a_key_is_done_once(client: httpx2.Client, base: str) -> 
     assert names.count("Odile") == 1
 
 
+def test_an_upload_with_a_key_is_done_once(client: httpx2.Client) -> None:
+    def upload(name: str) -> httpx2.Response:
+        key, content = {"Idempotency-Key": "up-1"}, b"# One\n\nShe lit the lamp.\n"
+        return client.post("/api/imports", params={"fileName": name}, headers=key, content=content)
+
+    first, again, other = upload("a.md"), upload("a.md"), upload("b.md")
+    assert first.status_code == 201
+    assert (again.status_code, again.content) == (201, first.content)
+    assert (other.status_code, other.json()["code"]) == (409, "HTTP_KEY_REUSED")
+    assert len(client.get("/api/projects").json()["items"]) == 2
+
+
 def test_a_key_with_another_body_or_address_is_refused(client: httpx2.Client, base: str) -> None:
     key = {"Idempotency-Key": "k-2"}
     client.post(f"{base}/codex", json={"name": "Odile"}, headers=key)
@@ -175,6 +187,16 @@ def test_the_pages_of_a_list_are_the_list(client: httpx2.Client, base: str) -> N
         pages += [one["id"] for one in page["items"]]
         cursor = page["next"]
     assert pages == [one["id"] for one in everything["items"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [("pageSize=0", "pageSize"), ("pageSize=-1", "pageSize"), ("pageSize=1001", "1000"), ("pagesize=3", "'pageSize'")],
+)
+def test_a_page_of_an_impossible_size_is_refused(client: httpx2.Client, base: str, query: str, named: str) -> None:
+    refused = client.get(f"{base}/chapters?{query}")
+    assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID")
+    assert named in refused.json()["detail"]
 
 
 def test_a_cursor_that_no_server_gave_is_refused(client: httpx2.Client, base: str) -> None:

@@ -13,6 +13,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import projects
 from fabula.manuscript.tables import documents
 from fabula.memory.tables import profiles, user_memories
+from fabula.store.precondition import collect_versions
 from fabula.store.queries import RowQuery
 from fabula.store.store import Store
 from fabula.store.tables import owner_versions
@@ -39,6 +40,18 @@ def test_a_write_moves_the_version_by_one_and_leaves_a_line_in_the_feed(two: Sto
     with two.read(project="mine") as reading:
         assert reading.changes("project", before) == [Change(before + 1, "manuscript", "d")]
         assert reading.changes("project", before + 1) == []
+
+
+def test_the_versions_of_a_change_are_known_until_somebody_else_changes_something(two: Store) -> None:
+    with collect_versions() as made, two.write(project="mine") as tx:
+        tx.update_row(documents, {"id": "d"}, {"title": "One"})
+    assert made == {"project:mine": two.versions(project="mine")[0]}
+    with two.write(project="theirs") as tx:
+        tx.update_row(documents, {"id": "d"}, {"title": "Other"})
+    assert two.has_versions(made)
+    with two.write(project="mine") as tx:
+        tx.update_row(documents, {"id": "d"}, {"title": "Two"})
+    assert not two.has_versions(made)
 
 
 def test_a_write_that_fails_changes_nothing(two: Store) -> None:

@@ -129,6 +129,37 @@ def test_a_character_is_told_what_it_knows_and_nothing_else(harbour: Workspace, 
         assert ("under the quay" in str(sent(model))) is knows
 
 
+def test_a_character_answers_as_in_a_conversation_between_two(harbour: Workspace, model: ModelServer) -> None:
+    project = harbour.project("Harbour")
+    project.participants.add("Old Nan", persona="You are Old Nan. You mend NETS-MARK.")
+    project.participant_texts.add("biography", "Old Nan", "Born in the BIO-MARK year.")
+    project.participants.ensure_player("Ann")
+    for recipe in ("chat", "character-chat"):
+        complete(harbour, body(say("Good day."), model="fabula/Harbour/Old Nan"), recipe=recipe)
+        assert sent(model)[0]["content"].startswith("You are Old Nan. You mend NETS-MARK.")
+        assert "BIO-MARK" in str(sent(model))
+    complete(harbour, body(say("Good day."), model="fabula/Harbour/Bo"))
+    assert sent(model)[0]["content"].startswith("You are Bo.")
+    complete(harbour, body(say("Good day.")))
+    assert "NETS-MARK" not in str(sent(model))
+    assert not sent(model)[0]["content"].startswith("You are Bo.")
+
+
+def test_what_a_character_answers_is_recorded_under_its_name(harbour: Workspace, model: ModelServer) -> None:
+    project = harbour.project("Harbour")
+    nan = project.participants.add("Old Nan", persona="You mend nets.", namespace="persona")
+    model.script = openai_answer("Aye-one.")
+    complete(harbour, body(say("Hello?"), model="fabula/Harbour/Old Nan", store=True))
+    complete(harbour, body(say("Hello?"), reply("Aye-one."), say("Again?"), model="fabula/Harbour/Old Nan", store=True))
+    (kept,) = project.conversations.list_all()
+    player = project.participants.ensure_player()
+    spoken = [one.speaker for one in project.conversations.read_page(kept.record.id).messages]
+    assert spoken == [player.id, f"{nan.id}#1"] * 2
+    assert set(project.chat.get(kept.record.id).attendance.present) == {player.id, nan.id}
+    complete(harbour, body(say("Hello?"), model="fabula/Harbour/Bo", store=True))
+    assert "Bo" in [one.name for one in project.participants.list_all()]
+
+
 def test_nothing_is_recorded_unless_the_client_asks_for_it(harbour: Workspace, model: ModelServer) -> None:
     complete(harbour, body(say("Hello?")))
     assert harbour.project("Harbour").conversations.list_all() == []

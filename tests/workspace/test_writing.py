@@ -470,3 +470,11 @@ def test_the_demo_makes_no_synopsis_no_entries_and_no_critique(sample: StoredSam
         assert caught.value.code is Code.LLM_REFUSED
     assert any(isinstance(event, Completed) for event in asyncio.run(ask("continue")))
     assert len(sample.runs()) == 1
+
+
+def test_an_empty_answer_has_failed(sample: StoredSample) -> None:
+    sample.server.script = openai_answer(" \n")
+    (end,) = [step for step in sample.write() if isinstance(step, Completed | Failed)]
+    assert isinstance(end, Failed)
+    assert end.error.code is Code.LLM_ANSWER_EMPTY
+    assert [run.outcome for run in sample.runs()] == ["failed"]

@@ -217,12 +217,20 @@ def _select_scope(spans: Sequence[Span], text: str, check: ScopeLimits) -> Itera
 
 
 def _add_aliases(names: Sequence[str], entry_names: EntryNames) -> tuple[str, ...]:
-    """Names, with all other names of the entries that they or their ids belong to."""
+    """Names, with all other names of the entries that they mean: by the id, the main name or a part of it.
+
+    Another name, which may be one that is revealed later, forbids itself and not the entry.
+    """
     complete = [*names]
     for ident, known in entry_names.items():
-        if ident in names or any(name in names for name in known):
+        if any(one == ident or (one in known and _is_part(one, known[0])) for one in names):
             complete.extend(known)
     return tuple(dict.fromkeys(complete))
+
+
+def _is_part(name: str, main_name: str) -> bool:
+    """Whether a name is another one, or some words or Chinese characters of it."""
+    return f" {name} " in f" {main_name} " or (not name.isascii() and name in main_name)
 
 
 def _make_violation(text: str, ident: str, span: Span, sentence: str) -> Violation:

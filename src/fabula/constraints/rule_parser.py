@@ -61,8 +61,10 @@ def read_rule(text: str, names: Iterable[str] = ()) -> RuleReading:
 def is_condition_only(text: str) -> bool:
     """Does a text consist of a condition ("before chapter 3") without a rule?"""
     plain = " ".join(text.split()).rstrip(_END_MARKS)
+    if not plain or len(plain) > _MAX_LENGTH:
+        return False
     found = split_condition(plain)
-    return bool(plain) and found is not None and not found[0].strip(_END_MARKS)
+    return found is not None and not found[0].strip(_END_MARKS)
 
 
 def _pair_single_marks(text: str, plain: str) -> str:

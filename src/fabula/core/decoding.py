@@ -58,11 +58,13 @@ def explain_decode_error(error: Exception, kind: Any) -> Sentence:
         )
     if found := _BOUND.search(text):
         return _explain_bound(field, bool(found[2]), found[3], found[4])
+    if "out of range" in text:
+        return message("{field} is a number that is too large", field=field)
     if (found := _TYPE.search(text)) and "regex" not in text:
         expected = [_TYPES.get(one.strip(), one.strip()) for one in found[1].split("|")]
         return message("{field} must be {expected}", field=field, expected=join_alternatives(expected))
     if "regex" in text:
-        return message("{field} has characters that it may not have, or is empty", field=field)
+        return message("{field} has a line break or a character that it may not have, or is empty", field=field)
     return explain_syntax_error(error)
 
 

@@ -174,10 +174,13 @@ class _Handlers:
         access, tool = self._find_access(ctx.request), TOOLS.get(params.name)
         if tool is None or not tool.is_allowed(access):
             allowed = [one.name for one in TOOLS.values() if one.is_allowed(access)]
-            near = get_close_matches(params.name, allowed, n=1) or allowed
             sentence = message(
-                "There is no tool {name!r} here. There are: {names}.", name=params.name[:100], names=join_names(near)
+                "There is no tool {name!r} here. There are: {names}.", name=params.name[:100], names=join_names(allowed)
             )
+            if near := get_close_matches(params.name, allowed, n=1):
+                sentence = message(
+                    "There is no tool {name!r} here. The nearest is {near!r}.", name=params.name[:100], near=near[0]
+                )
             raise MCPError(types.INVALID_PARAMS, sentence.render(self._language), {"code": Code.REQUEST_INVALID.value})
         client = ctx.session.client_params.client_info.name if ctx.session.client_params is not None else ""
         try:

@@ -17,7 +17,6 @@ from fabula.context.request import Principal
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.store.store import LOCAL_USER
-from fabula.workspace.grants import refuse_request
 
 
 class Access(Struct, frozen=True, kw_only=True):
@@ -50,10 +49,10 @@ class Access(Struct, frozen=True, kw_only=True):
         """Return what the caller may do in a project, or in the store as a whole."""
         return frozenset(one for one in Right if self.has_right(one, project_id))
 
-    def require(self, right: Right, project_id: str | None = None) -> None:
-        """Refuse what the caller may not do."""
-        if not self.has_right(right, project_id):
-            raise refuse_inspection() if right is Right.INSPECT else refuse_request()
+    def require(self, right: Right, project_id: str | None = None, *, is_reading: bool = False) -> None:
+        """Refuse what the caller may not do; what every caller has, a key with few rights may read too."""
+        if not (is_reading and right is Right.SIGN_IN) and not self.has_right(right, project_id):
+            raise refuse_inspection() if right is Right.INSPECT else refuse_right(right)
 
     def make_principal(self, project_id: str) -> Principal:
         """Return the caller as a principal of a project; one that the caller does not belong to is not found."""
@@ -70,6 +69,18 @@ OWNER_ACCESS = Access(user=LOCAL_USER, everywhere=Membership(Role.OWNER))
 def refuse_project() -> FabulaError:
     """Return the refusal of a project that is not there, or that the caller must not know of."""
     return FabulaError(Code.PROJECT_NOT_FOUND, message("There is no such project. Nothing was changed."))
+
+
+def refuse_right(right: Right) -> FabulaError:
+    """Return the refusal of something that needs a right which the caller does not have."""
+    return FabulaError(
+        Code.NOT_ALLOWED,
+        message(
+            "This needs the right `{right}`, which you do not have here, or which your key leaves out. "
+            "Ask the owner of the project. Nothing was changed.",
+            right=right.value,
+        ),
+    )
 
 
 def refuse_inspection() -> FabulaError:

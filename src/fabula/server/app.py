@@ -20,11 +20,12 @@ from fabula.server.api_page import STYLE, make_page
 from fabula.server.completions import make_completion_handlers
 from fabula.server.events import EventHub, make_event_handler
 from fabula.server.handlers import API, RouteTable
+from fabula.server.head_requests import HeadRequests
 from fabula.server.limits import read_rates
 from fabula.server.metrics import METRICS_PATH, ServerMetrics, is_open
 from fabula.server.openapi import make_document
 from fabula.server.page import make_page_handlers
-from fabula.server.problems import choose_language, describe_exception, encode_problem
+from fabula.server.problems import choose_language, describe_exception, encode_refusal
 from fabula.server.programs import ProgramServer
 from fabula.server.proxies import read_proxy_settings
 from fabula.server.requests import MAX_BODY
@@ -150,7 +151,7 @@ def make_app(
         ],  # what takes an argument is given the application
     )
     return SecurityMiddleware(
-        app,
+        HeadRequests(app),
         accounts,
         hosts=hosts,
         rates=read_rates(processes),
@@ -173,6 +174,6 @@ def _encode_document(table: RouteTable) -> bytes:
 def _answer_exception(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Answer with a problem, in the language that was asked for."""
     language = choose_language(request.headers.get("accept-language", ""))
-    status, headers, body = encode_problem(describe_exception(error, language))
+    status, headers, body = encode_refusal(describe_exception(error, language), request.scope["path"])
     media_type = headers.pop("content-type")
     return Response(body, status_code=status, headers=headers, media_type=media_type)

@@ -73,16 +73,26 @@ def make_principal(call: Call) -> Any:
     return call.project.principal if call.project is not None else make_store_principal(call.access)
 
 
-def make_reply(route: Route, value: Any, call: Call, page: PageQuery | None = None) -> Reply:
-    """Describe and encode the value of a verb; what can be edited has the version of its content as `ETag`."""
+def make_reply(
+    route: Route, value: Any, call: Call, page: PageQuery | None = None, *, reader: Route | None = None
+) -> Reply:
+    """Describe and encode the value of a verb; what can be edited has the version of its content as `ETag`.
+
+    The answer to a change has one where `reader`, the GET of the same address, would return the same.
+    """
     if route.answer.kind is None:
         return Reply(204)
     body = _encode(route, value, call, page)
-    headers = {}
-    if route.answer.item_key is None and (route.method in ("GET", "PUT", "PATCH")):
+    headers: Mapping[str, str] = {}
+    if route.has_version or (reader is not None and reader.answer.kind == route.answer.kind):
         named = body if call.language == ENGLISH else _encode(route, value, replace(call, language=ENGLISH), page)
-        headers = {"etag": f'"{hashlib.sha256(named).hexdigest()[:24]}"', "cache-control": "private, no-cache"}
+        headers = make_version_headers(f'"{hashlib.sha256(named).hexdigest()[:24]}"')
     return Reply(route.status, body, headers)
+
+
+def make_version_headers(tag: str) -> dict[str, str]:
+    """Return the headers of an answer that has a version."""
+    return {"etag": tag, "cache-control": "private, no-cache"}
 
 
 def _encode(route: Route, value: Any, call: Call, page: PageQuery | None) -> bytes:

@@ -8,9 +8,11 @@ history is the history; it is recorded only where the client asks for that with 
 from __future__ import annotations
 
 import time
+from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from struct import pack
+from typing import Any, Literal
 
 import msgspec
 from litestar import Request, Response, get, post
@@ -24,7 +26,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import join_names, message
 from fabula.server.access import Access
-from fabula.server.problems import choose_language, describe_exception, encode_problem
+from fabula.server.problems import V1, choose_language, describe_exception, describe_openai_error
 from fabula.server.requests import JSON, open_project
 from fabula.server.security import get_access
 from fabula.server.streams import StreamHub
@@ -51,7 +53,6 @@ from fabula.workspace.schemas.schema import refuse_data
 from fabula.workspace.workspace import Workspace
 from fabula.workspace.writing import Completed, Failed, TextDelta, WritingEvent
 
-V1 = "/v1"
 HEADER_PREFIX = "fabula-"
 _MAX_TEXTS = 2048  # of one request for embeddings
 
@@ -78,16 +79,16 @@ class EmbeddingRequest(Struct, kw_only=True):
 
     model: str
     input: str | list[str]
-    encoding_format: str = "float"
+    encoding_format: Literal["float", "base64"] = "float"
     dimensions: int | None = None
     user: str = ""
 
 
 class Embedding(Struct):
-    """The vector of one text."""
+    """The vector of one text: its numbers, or base64 of them as 32-bit floats in little-endian order."""
 
     index: int
-    embedding: list[float]
+    embedding: list[float] | str
     object: str = "embedding"
 
 
@@ -110,7 +111,7 @@ class EmbeddingList(Struct, kw_only=True):
 def make_completion_handlers(workspace: Workspace, streams: StreamHub) -> list[HTTPRouteHandler]:
     """Make the handlers of OpenAI's API for a workspace; `streams` says to clients that the server stops."""
 
-    @post(f"{V1}/chat/completions", status_code=200, exception_handlers={Exception: _answer_error})
+    @post(f"{V1}/chat/completions", status_code=200)
     async def complete(request: Request[Any, Any, Any]) -> Response[Any]:
         """Answer a client's conversation, at once or as a stream."""
         body = await request.body()
@@ -122,12 +123,12 @@ def make_completion_handlers(workspace: Workspace, streams: StreamHub) -> list[H
             return Stream(answer, media_type="text/event-stream", headers={"cache-control": "no-cache"})
         return _respond(await _collect(prepared, first, events))
 
-    @get(f"{V1}/models", exception_handlers={Exception: _answer_error})
+    @get(f"{V1}/models")
     async def list_all(request: Request[Any, Any, Any]) -> Response[Any]:
         """List the projects of a caller as models."""
         return _respond(ModelList(await workspace.call(list_models, workspace, get_access(request.scope))))
 
-    @get(f"{V1}/models/{{name:path}}", exception_handlers={Exception: _answer_error})
+    @get(f"{V1}/models/{{name:path}}")
     async def show_model(request: Request[Any, Any, Any]) -> Response[Any]:
         """Show one project as a model."""
         name = str(request.path_params["name"]).lstrip("/")
@@ -137,7 +138,7 @@ def make_completion_handlers(workspace: Workspace, streams: StreamHub) -> list[H
             raise _refuse_model(known)
         return _respond(found)
 
-    @post(f"{V1}/embeddings", status_code=200, exception_handlers={Exception: _answer_error})
+    @post(f"{V1}/embeddings", status_code=200)
     async def embed(request: Request[Any, Any, Any]) -> Response[Any]:
         """Turn texts into vectors, where a project has an embedder."""
         body = await request.body()
@@ -177,12 +178,12 @@ def _embed(workspace: Workspace, access: Access, body: bytes) -> EmbeddingList:
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise refuse_data(error, EmbeddingRequest, what=message("request")) from None
     texts = [asked.input] if isinstance(asked.input, str) else asked.input
-    if asked.encoding_format != "float" or asked.dimensions is not None or not 0 < len(texts) <= _MAX_TEXTS:
+    if asked.dimensions is not None or not 0 < len(texts) <= _MAX_TEXTS:
         raise FabulaError(
             Code.REQUEST_INVALID,
             message(
-                "Vectors are lists of numbers in the size that the model makes, of 1 to {count:,} texts a request: "
-                "leave out `dimensions`, and `encoding_format` or set it to float.",
+                "Vectors have the size that the model makes, and a request has 1 to {count:,} texts: "
+                "leave out `dimensions`.",
                 count=_MAX_TEXTS,
             ),
         )
@@ -192,12 +193,21 @@ def _embed(workspace: Workspace, access: Access, body: bytes) -> EmbeddingList:
     project = open_project(workspace, access, name)
     access.require(Right.GENERATE, project.id)
     made = project.embed(texts)
+    encode = _encode_vector if asked.encoding_format == "base64" else list[float]
     return EmbeddingList(
-        data=[Embedding(number, vector) for number, vector in enumerate(made.vectors)], model=made.model
+        data=[Embedding(number, encode(vector)) for number, vector in enumerate(made.vectors)], model=made.model
     )
 
 
+def _encode_vector(vector: Sequence[float]) -> str:
+    return b64encode(pack(f"<{len(vector)}f", *vector)).decode()
+
+
 def _refuse_model(known: Sequence[ModelInfo]) -> FabulaError:
+    if not known:
+        return FabulaError(
+            Code.CHAT_PROJECT_MISSING, message("There is no project that you may ask. Ask the owner of the server.")
+        )
     return FabulaError(
         Code.CHAT_PROJECT_MISSING,
         message(
@@ -278,7 +288,7 @@ async def _stream(
                 if prepared.asked.include_usage:
                     yield _encode_event(replace(chunk, usage=describe_usage(event.usage)))
     except FabulaError as error:
-        yield _encode_event(_describe_error(error, language)[1])
+        yield _encode_event(describe_openai_error(describe_exception(error, language))[1])
         return
     yield b"data: [DONE]\n\n"
 
@@ -289,17 +299,3 @@ def _encode_event(value: object) -> bytes:
 
 def _respond(value: object) -> Response[Any]:
     return Response(msgspec.json.encode(value), media_type=JSON)
-
-
-def _describe_error(error: Exception, language: str) -> tuple[int, dict[str, Any], dict[str, str]]:
-    """Return the status of an error, the form that OpenAI gives it, and its headers."""
-    problem = describe_exception(error, language)
-    status, headers, _ = encode_problem(problem)
-    kind = "invalid_request_error" if status < 500 else "server_error"
-    shown = {"message": problem.detail, "type": kind, "param": None, "code": problem.code}
-    return status, {"error": shown}, {name: value for name, value in headers.items() if name != "content-type"}
-
-
-def _answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
-    status, body, headers = _describe_error(error, choose_language(request.headers.get("accept-language", "")))
-    return Response(msgspec.json.encode(body), status_code=status, headers=headers, media_type=JSON)

@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
-from fabula.server.problems import choose_language, describe_refusal, encode_problem
+from fabula.server.problems import choose_language, describe_refusal, encode_refusal
 
 MAX_HEADERS = 100
 MAX_HEADER_BYTES = 32_768  # of the first line and all headers
@@ -54,6 +54,9 @@ class BoundedProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self._reads_headers and self._header_bytes > MAX_HEADER_BYTES and not self.transport.is_closing():
             self._refuse_headers()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: a request to speak another protocol is answered in HTTP, and uvicorn advises packages."""
 
     def on_message_begin(self) -> None:
         """Begin a request: its headers must be there soon, and be of a bounded length."""
@@ -171,7 +174,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         accept = next((value for name, value in self.headers or () if name == b"accept-language"), b"")
         problem = describe_refusal(error, choose_language(accept[:200].decode("latin-1")))
-        status, headers, body = encode_problem(problem)
+        status, headers, body = encode_refusal(problem, "")  # the address may not have come yet
         lines = [STATUS_LINE[status]]
         lines += [f"{name}: {value}\r\n".encode("latin-1") for name, value in headers.items()]
         lines.append(f"content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode())

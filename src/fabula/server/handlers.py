@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -27,7 +28,7 @@ from fabula.core.ids import is_valid_id
 from fabula.core.messages import ENGLISH, message
 from fabula.responses.keys import KeptResponse
 from fabula.server.access import Access
-from fabula.server.calls import Reply, call_verb, make_reply
+from fabula.server.calls import Reply, call_verb, make_reply, make_version_headers
 from fabula.server.files import MAX_UPLOAD, make_download, take_upload
 from fabula.server.openapi import BINARY, EVENTS
 from fabula.server.problems import choose_language
@@ -91,10 +92,9 @@ class RouteTable:
         async def handle(request: Request[Any, Any, Any]) -> Reply:
             body = b"" if route.method == "GET" else await receive_body(request)
             headers = get_headers(request.scope)
-            key = headers.get("idempotency-key") if route.method == "POST" else None
-            if key is None:
-                return await self._answer(route, request, body, headers)
-            return await self._answer_once(key, route, request, body, headers)
+            if route.method == "POST" and "idempotency-key" in headers:  # who may not ask gets no kept answer either
+                await self.workspace.call(self._read, route, request, body, headers)
+            return await self._answer_once(route, request, body, lambda: self._answer(route, request, body, headers))
 
         return self._register(route, handle)
 
@@ -107,12 +107,16 @@ class RouteTable:
             headers = get_headers(request.scope)
             call, _ = await self.workspace.call(self._read, route, request, b"", headers)
             name, body = read_file_name(request.scope["query_string"]), await receive_body(request, MAX_UPLOAD)
-            self._uploads.begin(call.access, len(body))
-            costs: list[float] = []
-            try:
-                return await self.workspace.call(take_upload, route, call, name, body, costs.append)
-            finally:
-                self._uploads.spend(call.access, sum(costs))
+
+            async def take() -> Reply:
+                self._uploads.begin(call.access, len(body))
+                costs: list[float] = []
+                try:
+                    return await self.workspace.call(take_upload, route, call, name, body, costs.append)
+                finally:
+                    self._uploads.spend(call.access, sum(costs))
+
+            return await self._answer_once(route, request, body, take)
 
         return self._register(route, handle)
 
@@ -131,16 +135,22 @@ class RouteTable:
             body = await receive_body(request)
             headers = get_headers(request.scope)
             call, _ = await self.workspace.call(self._read, route, request, body, headers)
-            events = await self.workspace.call(call_verb, route, call)
+            user, project_id = call.access.user, call.handle.id
 
             def encode(event: Any) -> tuple[str, bytes]:
                 described = route.answer.make(event, call)
                 return str(described.__struct_config__.tag), msgspec.json.encode(described)
 
-            user, project_id = call.access.user, call.handle.id
-            live = await self.streams.start(project_id, user, events, encode, language=call.language)
-            location = f"{API}/projects/{project_id}/streams/{live.id}"
-            return Stream(live.follow(0), media_type=EVENTS, headers={"location": location})
+            async def start() -> Reply:
+                events = await self.workspace.call(call_verb, route, call)
+                live = await self.streams.start(project_id, user, events, encode, language=call.language)
+                return Reply(200, headers={"location": f"{API}/projects/{project_id}/streams/{live.id}"})
+
+            reply = await self._answer_once(route, request, body, start)
+            stream_id = reply.headers["location"].rpartition("/")[2]
+            after = read_last_event(headers.get("last-event-id", ""), stream_id)
+            followed = await self.streams.follow(project_id, user, stream_id, after)
+            return Stream(followed, media_type=EVENTS, headers=dict(reply.headers))
 
         return self._register(route, handle)
 
@@ -245,9 +255,16 @@ class RouteTable:
             self._assemblies.leave(key, place)
 
     async def _answer_once(
-        self, key: str, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
+        self,
+        route: Route,
+        request: Request[Any, Any, Any],
+        body: bytes,
+        answer: Callable[[], Coroutine[Any, Any, Reply]],
     ) -> Reply:
-        """Answer a request that has a key: as before, if it was done already with this key."""
+        """Answer a request; one that has a key as before, if it was done already with this key."""
+        key = get_headers(request.scope).get("idempotency-key") if route.method == "POST" else None
+        if key is None:
+            return await answer()
         if not is_valid_id(key):
             raise FabulaError(
                 Code.REQUEST_INVALID,
@@ -255,13 +272,12 @@ class RouteTable:
             )
         call_in_thread, log = self.workspace.call, self.workspace.responses
         user = get_access(request.scope).user
-        asked = (route.name.encode(), str(request.url.path).encode(), body)
-        await call_in_thread(self._read, route, request, body, headers)  # who may not ask gets no kept answer either
+        asked = (route.name.encode(), str(request.url.path).encode(), request.scope["query_string"], body)
         kept = await call_in_thread(lambda: log.claim(user, key, hash_request(asked)))
         if kept is not None:
             return Reply(kept.status, kept.body.encode(), {**kept.headers, "idempotency-replayed": "true"})
         try:
-            reply = await self._answer(route, request, body, headers)
+            reply = await answer()
         except Exception:
             await call_in_thread(log.release, user, key)
             raise
@@ -286,7 +302,7 @@ class RouteTable:
             name = route.find_project(sent, access, self.workspace)
         if project is None and name is not None:
             project = open_project(self.workspace, access, str(name))
-        access.require(route.right, None if project is None else project.id)
+        access.require(route.right, None if project is None else project.id, is_reading=route.method == "GET")
         if "if-match" in headers and not self._can_match(route):
             raise FabulaError(
                 Code.REQUEST_INVALID,
@@ -328,15 +344,15 @@ class RouteTable:
             if headers.get("if-none-match") == reply.headers.get("etag", "-"):
                 return Reply(304, headers=reply.headers)
             return reply
-        expected = headers.get("if-match")
-        if expected is None:
+        reader, expected = self._readers.get(route.path), headers.get("if-match")
+        if reader is None:
             return make_reply(route, call_verb(route, call), call)
-        reader = self._readers[route.path]
 
         def check() -> None:
             """Compare the present version under the lock of the change."""
-            now = replace(call, arguments={}, language=ENGLISH)
-            current = make_reply(reader, call_verb(reader, now), now).headers["etag"]
+            if expected is None:
+                return
+            current = self._read_version(reader, call)
             if current not in [one.strip() for one in expected.split(",")] and expected.strip() != "*":
                 raise FabulaError(
                     Code.HTTP_VERSION_CONFLICT,
@@ -344,8 +360,28 @@ class RouteTable:
                     current=current,
                 )
 
-        with self.workspace.require_before_change(check):
-            return make_reply(route, call_verb(route, call), call)
+        before = self._find_versions(call)
+        with self.workspace.require_before_change(check), self.workspace.collect_versions() as made:
+            reply = make_reply(route, call_verb(route, call), call, reader=reader)
+        if reply.headers or route.method not in ("PUT", "PATCH"):
+            return reply
+        with suppress(FabulaError):  # after the change, another name may be at the address, or nothing
+            tag = self._read_version(reader, call)
+            if self.workspace.store.has_versions({**before, **made}):  # else it is of somebody else's change
+                return Reply(reply.status, reply.body, make_version_headers(tag))
+        return reply
+
+    def _read_version(self, reader: Route, call: Call) -> str:
+        """Return the version of what a GET of the address that is called would return."""
+        now = replace(call, arguments={}, language=ENGLISH)
+        return make_reply(reader, call_verb(reader, now), now).headers["etag"]
+
+    def _find_versions(self, call: Call) -> dict[str, int]:
+        """Return the versions of the project and of the person of a call."""
+        if call.project is None:
+            return {}
+        project, user = self.workspace.store.versions(project=call.project.id, user=call.access.user)
+        return {f"project:{call.project.id}": project, f"user:{call.access.user}": user}
 
 
 def is_coroutine(route: Route) -> bool:

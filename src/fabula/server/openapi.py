@@ -102,11 +102,8 @@ _SESSION_BODY = {
     },
 }
 _OPENAI_ERROR = {
-    "description": "A refusal in OpenAI's form, or as everywhere where the caller is not let in.",
-    "content": {
-        JSON: {"schema": {"type": "object", "properties": {"error": _OBJECT}, "required": ["error"]}},
-        MEDIA_TYPE: {"schema": {"$ref": _REF.format(name=Problem.__name__)}},
-    },
+    "description": "A refusal in OpenAI's form.",
+    "content": {JSON: {"schema": {"type": "object", "properties": {"error": _OBJECT}, "required": ["error"]}}},
 }
 
 
@@ -293,8 +290,8 @@ def _describe_operation(
         operation["requestBody"] = {"required": bool(fields.get("required")), "content": {JSON: content}}
         if has_version:
             parameters.append({"$ref": "#/components/parameters/IfMatch"})
-        if route.method == "POST":
-            parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
+    if route.method == "POST":
+        parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
     return operation
 
 

@@ -37,7 +37,7 @@ def cut_page(items: Sequence[Any], key: str, cursor: str | None, limit: int) -> 
         found = _read_cursor(cursor)
         places = [index for index, item in enumerate(items, 1) if str(name_of(item)) == found.last]
         start = min(places, key=lambda place: abs(place - found.count), default=found.count)
-    end = start + max(1, min(limit, MAX_LIMIT))
+    end = start + limit
     if end >= len(items):
         return items[start:], None
     last = Cursor(end, str(name_of(items[end - 1])))

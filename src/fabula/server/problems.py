@@ -2,7 +2,7 @@
 
 Every answer that is an error has a code of `core/errors.py`. An unexpected exception becomes `SERVER_FAILED` with a
 reference, under which the log names the type of the exception; its text is neither sent nor logged, because it may
-hold a text of the story.
+hold a text of the story. Below `/v1` a refusal has the form and the statuses that clients of OpenAI's API expect.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from fabula.core.messages import ENGLISH, list_languages, message, show
 log = logging.getLogger("fabula.server")
 
 MEDIA_TYPE = "application/problem+json"
+V1 = "/v1"  # OpenAI's API
 RETRY_SECONDS = 1  # that a client waits before it asks again
 
 _CODES_BY_STATUS = {
@@ -96,6 +97,7 @@ _CODES_BY_STATUS = {
     422: (
         Code.RULES_TOO_LARGE,
         Code.RECAP_NO_MODEL,
+        Code.EMBEDDING_UNAVAILABLE,
         Code.CHAT_NOBODY_PRESENT,
         Code.CHAT_PROJECT_MISSING,
         Code.MODE_ROLES_INVALID,
@@ -142,6 +144,8 @@ _CODES_BY_STATUS = {
     507: (Code.STORE_DISK_FULL,),
 }
 STATUSES: Mapping[Code, int] = {code: status for status, codes in _CODES_BY_STATUS.items() for code in codes}
+_STORE = "STORE_"  # of codes whose titles say enough without it: a thing is not found, not the store
+_OPENAI_STATUSES = {Code.LLM_RATE_LIMITED.value: 429}  # where clients of OpenAI's API expect another one
 _CODES_OF_LITESTAR = {
     404: Code.HTTP_NOT_FOUND,
     405: Code.HTTP_METHOD_UNKNOWN,
@@ -184,7 +188,7 @@ def describe_refusal(error: FabulaError, language: str = ENGLISH) -> Problem:
     current, seconds = error.details.get("current"), error.details.get("retry_seconds")
     return Problem(
         type=f"urn:fabula:error:{error.code.value}",
-        title=error.code.value.replace("_", " ").capitalize(),
+        title=error.code.value.removeprefix(_STORE).replace("_", " ").capitalize(),
         status=status,
         detail=str(show(error.message, language)),
         code=error.code.value,
@@ -211,8 +215,23 @@ def describe_exception(error: Exception, language: str = ENGLISH) -> Problem:
     return msgspec.structs.replace(problem, reference=reference)
 
 
-def encode_problem(problem: Problem) -> tuple[int, dict[str, str], bytes]:
-    """Return the status, the headers and the body of a problem."""
+def describe_openai_error(problem: Problem) -> tuple[int, dict[str, Any]]:
+    """Return the status and the form that a refusal has in OpenAI's API."""
+    status = _OPENAI_STATUSES.get(problem.code, problem.status)
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return status, {"error": {"message": problem.detail, "type": kind, "param": None, "code": problem.code}}
+
+
+def encode_refusal(problem: Problem, path: str) -> tuple[int, dict[str, str], bytes]:
+    """Return the status, the headers and the body of the answer to a request that is refused, by its address."""
+    status, headers, body = _encode_problem(problem)
+    if path == V1 or path.startswith(f"{V1}/"):
+        status, shown = describe_openai_error(problem)
+        return status, {**headers, "content-type": "application/json"}, msgspec.json.encode(shown)
+    return status, headers, body
+
+
+def _encode_problem(problem: Problem) -> tuple[int, dict[str, str], bytes]:
     headers = {"content-type": MEDIA_TYPE}
     if isinstance(problem.retry_seconds, int):
         headers["retry-after"] = str(problem.retry_seconds)

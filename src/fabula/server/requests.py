@@ -32,12 +32,11 @@ from fabula.workspace.writing_options import ModelChoice
 
 JSON = "application/json"
 MAX_BODY = 10_000_000  # bytes of a request that is no upload
-PAGE_FIELDS = ("cursor", "pageSize")
 FILE_FIELD = "fileName"
 _FILE_NAME = re.compile(r"[^/\\\x00-\x1f:]{1,120}\.[A-Za-z0-9]{1,10}")
 
 
-class PageQuery(Struct, rename="camel", frozen=True):
+class PageQuery(Struct, frozen=True):
     """Which page of a list is asked for."""
 
     cursor: str = ""
@@ -110,8 +109,10 @@ def read_query(route: Route, query: bytes) -> tuple[dict[str, Any], PageQuery]:
             values[name] = value
     if route.file == "upload":
         values.pop(FILE_FIELD, None)
-    page_values = {name: values.pop(name) for name in PAGE_FIELDS if name in values and route.answer.item_key}
-    return select_given(_convert(values, route.request_type)), _convert(page_values, PageQuery)
+    given = select_given(_convert(values, route.query_type))
+    if route.answer.item_key is None:
+        return given, PageQuery()
+    return given, PageQuery(given.pop("cursor"), given.pop("page_size"))
 
 
 def read_file_name(query: bytes) -> str:

@@ -25,7 +25,7 @@ from fabula.server.access import Access
 from fabula.server.accounts import Accounts
 from fabula.server.address import LINK_PATH, LOOPBACK
 from fabula.server.limits import RateSettings, RequestRates, TokenBuckets
-from fabula.server.problems import choose_language, describe_exception, describe_refusal, encode_problem
+from fabula.server.problems import choose_language, describe_exception, describe_refusal, encode_refusal
 from fabula.server.proxies import ProxySettings
 
 log = logging.getLogger("fabula.security")
@@ -118,7 +118,7 @@ class SecurityMiddleware:
             scope["state"]["fabula_headers"] = headers
         except FabulaError as error:
             problem = describe_refusal(error, choose_language(headers.get("accept-language", "")))
-            await _send_problem(send_with_headers, encode_problem(problem))
+            await _send_problem(send_with_headers, encode_refusal(problem, scope.get("path", "")))
             return
         try:
             with record_span("request", method=str(scope["method"])[:10]) as notes:
@@ -132,7 +132,7 @@ class SecurityMiddleware:
     ) -> tuple[Access | None, FindAccess]:
         """Return the caller, and what finds it again; None where the path is open to everybody."""
         host = headers.get("host", "")
-        if _read_name(host) not in self._hosts:
+        if "," in host or _read_name(host) not in self._hosts:  # two of them are joined by a comma
             raise FabulaError(
                 Code.ACCESS_HOST_REFUSED,
                 message("This server does not answer for that host. Use the address that `fabula serve` prints."),
@@ -169,7 +169,13 @@ class SecurityMiddleware:
                 access = await self._find_access(caller, accounts.recall, accounts.load, address)
                 find_again = partial(accounts.find_access, caller)
             if access is not None and method not in _SAFE_METHODS and origin is None:  # sent by a browser by itself
-                raise _refuse_origin()
+                raise FabulaError(
+                    Code.ACCESS_ORIGIN_REFUSED,
+                    message(
+                        "A change with a session cookie needs an `Origin` header, as browsers send it. Programs send a "
+                        "token. Nothing was changed."
+                    ),
+                )
         if access is None:
             raise _refuse_caller()
         self._rates.count_caller(hash_secret(caller), address)

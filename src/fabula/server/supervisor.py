@@ -29,6 +29,7 @@ from msgspec import Struct
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.server.address import ServerAddress, make_address, open_socket
+from fabula.server.logs import write_logs
 from fabula.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def serve_in_processes(
     on_ready: Callable[[ServerAddress], None],
 ) -> None:
     """Serve a store in several processes until SIGINT or SIGTERM; `on_ready` is called when all of them answer."""
+    write_logs()
     with open_socket(host, port) as opened:
         with Workspace.open(store) as workspace:  # brings the store up to date before the processes open it
             address = make_address(workspace.store, host, opened)
@@ -176,6 +178,7 @@ def _run_process(opened: socket.socket, options: WorkerOptions, ready: Connectio
     """Be one of the processes."""
     from fabula.server.serving import ProcessServer  # the supervisor does without the application
 
+    write_logs()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; until it serves, SIGTERM ends a process
     try:
         with Workspace.open(options.store) as workspace:

@@ -612,6 +612,19 @@ _JUDGE = (
 
 _SERVER = (
     SettingDefinition(
+        name="server.logLevel",
+        group="server",
+        kind="choice",
+        default="info",
+        choices=("debug", "info", "warning", "error", "critical"),
+        scopes=MACHINE,
+        variable="FABULA_LOG_LEVEL",
+        sentence=message(
+            "From which level on the server writes its log to standard error. Changes of access are at info, refusals "
+            "at warning."
+        ),
+    ),
+    SettingDefinition(
         name="server.openMetrics",
         group="server",
         kind="bool",

@@ -35,7 +35,7 @@ from fabula.store.connections import (
 from fabula.store.database_errors import ERRORS, commit_uncertain, is_connection_lost, translate_error, translate_errors
 from fabula.store.hooks import Hooks
 from fabula.store.last_change import LastChangeFile
-from fabula.store.precondition import run_precondition
+from fabula.store.precondition import note_versions, run_precondition
 from fabula.store.queries import BEGIN_SNAPSHOT, RowQuery
 from fabula.store.schema import OwnerKind
 from fabula.store.tables import LOCAL_USER as LOCAL_USER  # under which most of the program knows it
@@ -54,9 +54,12 @@ class ExpectedVersions(Struct, frozen=True):
     """The versions of a project, a user and other projects at which something was read."""
 
     project: str
-    user: str
-    others: tuple[str, ...]
-    versions: tuple[int, ...]
+    by_owner: Mapping[str, int]  # `project:ID` or `user:ID`
+
+
+def expect_versions(project: str, user: str, others: Sequence[str], versions: Sequence[int]) -> ExpectedVersions:
+    """Return the versions that `Store.versions` has read, as those to expect."""
+    return ExpectedVersions(project, dict(zip(_name_owners(project, user, others), versions, strict=True)))
 
 
 class Store:
@@ -143,14 +146,14 @@ class Store:
         """
         self.require_open()
         assert isinstance(self._version_reader, SqliteVersionReader)
-        owners = _name_owners(expected.project, expected.user, expected.others)
+        owners = [*expected.by_owner]
         versions, value = self._version_reader.read_with_value(owners, queries, expected.project, values)
-        return tuple(versions) == expected.versions, value
+        return versions == [*expected.by_owner.values()], value
 
-    def has_versions(self, expected: ExpectedVersions) -> bool:
-        """Whether a project is at the expected versions."""
-        found = self.versions(project=expected.project, user=expected.user, others=expected.others)
-        return found == expected.versions
+    def has_versions(self, versions: Mapping[str, int]) -> bool:
+        """Whether owners (`project:ID`, `user:ID`) still have these versions."""
+        self.require_open()
+        return list(self._version_reader.read([*versions])) == [*versions.values()]
 
     def read_statements(self, *, project: str) -> StatementReader:
         """Read rows of a project in a warm request, each query by itself: without the cost of a transaction."""
@@ -224,11 +227,11 @@ class Store:
                 record_step(tx, recorders, tx.undo_label)
             for one in all_transactions:
                 one.write_feed()
-        if self.last_change is not None:
-            for one in all_transactions:
-                self.last_change.write(
-                    {f"{kind}:{one.owner_id(kind)}": number for kind, number in one.versions.items()}
-                )
+        for one in all_transactions:
+            versions = {f"{kind}:{one.owner_id(kind)}": number for kind, number in one.versions.items()}
+            note_versions(versions)
+            if self.last_change is not None:
+                self.last_change.write(versions)
         for one in all_transactions:
             self.hooks.run_after_commit(one)
 

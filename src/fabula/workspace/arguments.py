@@ -25,6 +25,7 @@ from fabula.core.messages import Sentence, join_names, message
 from fabula.core.similar_names import find_similar_names
 
 PositiveInt = Annotated[int, Meta(ge=1)]  # a limit, or a number of things of which there must be one
+Title = Annotated[str, Meta(pattern=r"^[^\r\n\u0085\u2028\u2029]*$")]  # of one line
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 Kind = TypeVar("Kind", bound=type)

@@ -22,6 +22,7 @@ from fabula.manuscript.snapshot import sort_in_reading_order
 from fabula.manuscript.tables import documents as rows
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.word_count import count_words
+from fabula.workspace.arguments import Title
 from fabula.workspace.names import find_character, find_document, number_chapters
 from fabula.workspace.story_places import read_place
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
@@ -84,7 +85,7 @@ class ChapterVerbs(ProjectVerbs):
             return _load(reading, find_chapter(reading, chapter).id)
 
     def add(
-        self, title: str, text: str = "", *, kind: str = "chapter", into: str | None = None, after: str | None = None
+        self, title: Title, text: str = "", *, kind: str = "chapter", into: str | None = None, after: str | None = None
     ) -> ChapterRecord:
         """Add a chapter: at the end, at the end of a part (`into`), or after another one."""
         _check_kind(kind)
@@ -130,7 +131,7 @@ class ChapterVerbs(ProjectVerbs):
                 )
             return counts
 
-    def rename(self, chapter: str, title: str, *, allow_duplicate: bool = False) -> ChapterRecord:
+    def rename(self, chapter: str, title: Title, *, allow_duplicate: bool = False) -> ChapterRecord:
         """Give a chapter another title; refused where another document has it, unless that is allowed."""
         with self._write(_label(chapter)) as tx:
             found = find_chapter(tx, chapter)
@@ -208,7 +209,7 @@ class ChapterVerbs(ProjectVerbs):
             _move_pins(tx, second.id, first.id)
             return load_records(tx)[first.id]
 
-    def split(self, place: str, title: str) -> tuple[ChapterRecord, ChapterRecord]:
+    def split(self, place: str, title: Title) -> tuple[ChapterRecord, ChapterRecord]:
         """Split a chapter at CHAPTER@OFFSET, or right after CHAPTER:WORDS; return both parts."""
         with self._write(_label(place)) as tx:
             position = read_place(tx, place)

@@ -226,7 +226,8 @@ class CodexVerbs(ProjectVerbs):
                 raise codex_error(message("A relation cannot end before it begins. Choose other chapters."))
             others = [one for one in own.relations if (one.to, one.kind) != (relation.to, relation.kind)]
             edits.update(tx, own.id, {"relations": [*others, relation]})
-        return found, target, relation
+            unchanged = [one for one in found.relations if (one.to, one.kind) != (relation.to, relation.kind)]
+        return replace(found, relations=(*unchanged, relation)), target, relation
 
     def unrelate(self, entry: str, other: str, *, kind: str = "") -> tuple[Entry, Entry]:
         """Take back how one entry stands to another: the relation of that kind, or all relations between the two."""

@@ -6,6 +6,9 @@
 What a client sends as history is the history: nothing that is stored is put in its place. A message is known by the
 hash of the path up to it, so a request continues the one before it wherever the client branches off, and a recorded
 conversation is recorded once. Messages with images, tool calls or results reach the model as the client sent them.
+
+With a character the conversation is one between two, the player and the character: the persona is the identity, and
+what is recorded has both as speakers.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from copy import copy
 from hashlib import sha256
 from typing import Any
 
@@ -33,6 +37,15 @@ from fabula.conversation.model import (
     MessageKind,
     make_history_fragments,
 )
+from fabula.conversation.participants import (
+    Participant,
+    Participants,
+    get_participant,
+    list_participants,
+    save_participant,
+    strip_revision,
+)
+from fabula.conversation.presence import Attendance, Presence
 from fabula.conversation.tables import conversations as conversation_table
 from fabula.conversation.tables import messages as message_table
 from fabula.core.decoding import explain_decode_error
@@ -42,8 +55,10 @@ from fabula.core.messages import message
 from fabula.core.view import View
 from fabula.llm.local_model import find_counted_model, load_tokenizer
 from fabula.llm.model import ModelCall
+from fabula.store.transaction import WriteTransaction
 from fabula.text.offsets import normalise
 from fabula.workspace.grants import check_unlimited
+from fabula.workspace.participants import ensure_player, find_player, resolve_participant
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.completions import ClientMessage, CompletionRequest, join_tool_calls, refuse_completion
 from fabula.workspace.verbs import require_store
@@ -80,6 +95,7 @@ class PreparedCompletion(Struct, frozen=True, kw_only=True):
     asked: CompletionRequest
     path: tuple[Message, ...]
     originals: Mapping[str, Mapping[str, Any]]
+    speaker: Participant | None = None  # who answers; a character of the codex as the participant that it becomes
 
 
 def read_options(asked: CompletionRequest, headers: Mapping[str, str] | None = None) -> CompletionOptions:
@@ -126,6 +142,13 @@ def prepare_completion(
         window=options.window,
         reply_tokens=asked.max_tokens,
     )
+    speaker = None
+    if request.speaker_id:
+        with require_store(project).read(project=project.id) as reading:
+            speaker = resolve_participant(view, reading, request.speaker_id)
+            player = find_player(reading)
+        present = [*([] if player is None else [player]), replace(speaker, id=strip_revision(request.speaker_id))]
+        project = project.with_view(_with_participants(view, ident, present), project.principal)
     originals = {
         f"history:{one.id}": original
         for one, client, original in zip(path, asked.messages[first:], asked.originals[first:], strict=True)
@@ -141,6 +164,7 @@ def prepare_completion(
         asked=asked,
         path=path,
         originals=originals,
+        speaker=speaker,
     )
 
 
@@ -184,8 +208,12 @@ def record_completion(prepared: PreparedCompletion, answer: str, tool_calls: Seq
         path = (*path, _make_message(said, original, _hash_message(said, path[-1].id if path else ident)))
     store, project = require_store(prepared.project), prepared.project
     with store.write(project=project.id, user=project.principal.user) as tx:
+        player, character = _ensure_participants(tx, prepared)
         if tx.row(conversation_table, id=ident) is None:
-            edits.start_conversation(tx, ident, title=_make_title(path))
+            present = [one for one in (player, character) if one]
+            edits.start_conversation(tx, ident, participants=present, title=_make_title(path))
+        speakers = {"user": player, "assistant": get_participant(tx, character).speaker if character else ""}
+        path = tuple(replace(one, speaker=speakers.get(one.role, "")) if one.kind is None else one for one in path)
         known = {row.id for row in tx.rows(message_table, message_table.c.conversation_id == ident, only=("id",))}
         parents = (None, *(one.id for one in path))
         linked = [replace(one, parent_id=parent) for one, parent in zip(path, parents, strict=False)]
@@ -197,6 +225,28 @@ def record_completion(prepared: PreparedCompletion, answer: str, tool_calls: Seq
         else:
             edits.select_branch(tx, ident, path[-1].id if path else None)
     return ident
+
+
+def _ensure_participants(tx: WriteTransaction, prepared: PreparedCompletion) -> tuple[str, str]:
+    """Return the ids of the player and of the character who answers, which are added; empty without a character.
+
+    Whoever has limits plays a character, and is not the player of the project.
+    """
+    project, speaker = prepared.project, prepared.speaker
+    if speaker is None:
+        return "", ""
+    if all(one.id != speaker.id for one in list_participants(tx)):
+        save_participant(tx, speaker)
+    return ensure_player(project.view, tx), speaker.id
+
+
+def _with_participants(view: View, ident: str, present: Sequence[Participant]) -> View:
+    """Return the view with the client's conversation as one of these participants."""
+    conversations = copy(view.snapshots[Conversations])
+    conversations.attendances = {ident: Attendance(Presence(participant_id=one.id) for one in present)}
+    people = view.snapshot(Participants) or Participants()
+    known = Participants({**people.by_id, **{one.id: one for one in present}})
+    return View(view.project, view.timeline, {**view.snapshots, Conversations: conversations, Participants: known})
 
 
 def _make_conversation_id(user: str, character: str, beginning: Sequence[ClientMessage]) -> str:

@@ -184,7 +184,7 @@ class StoredContinuity:
             prefix_hash = edits.load_prefix(rows, place, keys.skill)
         is_current = True
         if expected is not None and (found is not None or keys.ancestors or answered):
-            is_current, expected = self._store.has_versions(expected), None
+            is_current, expected = self._store.has_versions(expected.by_owner), None
         if expected is not None:
             is_current, stored = edits.load_at(self._store, expected, place)
             found = stored or Continuity()

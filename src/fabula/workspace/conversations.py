@@ -35,7 +35,7 @@ from fabula.store import undo
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.store.undo import UndoStep
 from fabula.text.macros import MacroExpander, MacroValues
-from fabula.workspace.arguments import PositiveInt
+from fabula.workspace.arguments import PositiveInt, Title
 from fabula.workspace.cards import read_card
 from fabula.workspace.names import find_conversation, find_participant, load_chapter_titles, name_conversations
 from fabula.workspace.participants import PLAYER, ensure_participant
@@ -121,7 +121,7 @@ class ConversationVerbs(ProjectVerbs):
             record = _name_by_chapters(reading, [edits.get_conversation(reading, ident)])[0]
             return ConversationDetails(record, load_attendance(reading, ident), load_participants(reading))
 
-    def rename(self, conversation: str, title: str, *, expected_version: int | None = None) -> int:
+    def rename(self, conversation: str, title: Title, *, expected_version: int | None = None) -> int:
         """Give a conversation another title; return its new version."""
         with self._write(label_change(message("conversation"), self._find_title(conversation))) as tx:
             ident = find_conversation(None, tx, conversation)

@@ -126,7 +126,7 @@ class PeopleVerbs:
     ) -> NewKey:
         """Make the key of a program; by default for the owner of the store, all projects and all rights."""
         owner = self._find_owner(person)
-        ids = [self._workspace.project(name).id for name in projects]
+        ids = [self._find_key_project(owner, name) for name in projects]
         named = [read_choice(one, Right, "right") for one in rights]
         with self._store.write(user=LOCAL_USER) as tx:
             made = access.create_key(tx, owner, label, projects=ids or None, rights=named or None)
@@ -140,6 +140,21 @@ class PeopleVerbs:
             revoked = access.revoke_key(tx, found.id)
         log.info("key revoked: %s of %s", revoked.id, revoked.person)
         return revoked
+
+    def _find_key_project(self, owner: str, name: str) -> str:
+        """Return the id of a project that a key is for, to which the key's owner must belong."""
+        project = self._workspace.project(name)
+        if owner != LOCAL_USER and project.id not in self.find(owner).memberships:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message(
+                    "{account} has no role in {title!r}, so a key for it would open nothing. Give the role first. "
+                    "Nothing was changed.",
+                    account=owner,
+                    title=project.view.project.title,
+                ),
+            )
+        return project.id
 
     def _find_owner(self, person: str) -> str:
         return LOCAL_USER if person == LOCAL_USER else self.find(person).id

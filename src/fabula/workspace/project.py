@@ -226,7 +226,7 @@ class ProjectHandle:
     @property
     def is_current(self) -> bool:
         """Whether the view is that of the store now."""
-        return self._expected is None or self.store is None or self.store.has_versions(self._expected)
+        return self._expected is None or self.store is None or self.store.has_versions(self._expected.by_owner)
 
     @property
     def view(self) -> View:
@@ -368,6 +368,7 @@ class ProjectHandle:
             return None if found is None else found.text
 
         request = read_request(data, text_of, uploads or {})
+        request = request if request.project_id else replace(request, project_id=self.id)
         view = self._load_view(request.conversation_id)
         preset = request.preset if request.preset is not None else view.snapshot(Preset)
         return self._resolve_names(replace(request, preset=preset, principal=self.principal), view)
@@ -453,8 +454,17 @@ class ProjectHandle:
         self, request: Request, choice: ModelChoice | None = None, *, variants: PositiveInt = 1
     ) -> AsyncGenerator[WritingEvent, None]:
         """Let a model write and yield its answers as they come; close the generator to stop it."""
-        from fabula.workspace.writing import write_answers
+        from fabula.workspace.writing import MAX_VARIANTS, write_answers
 
+        if variants > MAX_VARIANTS:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message(
+                    "At most {most} answers are written side by side, not {count}. Nothing was asked.",
+                    most=MAX_VARIANTS,
+                    count=variants,
+                ),
+            )
         return write_answers(self, request, choice or self.choose_model(), variants=variants)
 
     def describe_skill_problems(self, skill_id: str) -> list[Sentence]:

@@ -36,7 +36,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
 from fabula.search.corpus import Corpus
-from fabula.store.store import LOCAL_USER, ExpectedVersions, Store
+from fabula.store.store import LOCAL_USER, ExpectedVersions, Store, expect_versions
 from fabula.store.tables import projects as project_rows
 from fabula.workspace.facts import make_facts
 from fabula.workspace.series_codex import SeriesCodex, load_series_codex, merge_series_codex
@@ -126,7 +126,7 @@ class ProjectViews:
         if cached is None:
             return None
         others = tuple(cached.series.project_ids) if cached.series is not None else ()
-        view, expected = cached.view, ExpectedVersions(project_id, user, others, cached.versions)
+        view, expected = cached.view, expect_versions(project_id, user, others, cached.versions)
         corpus = view.snapshot(Corpus)
         if corpus is not None and corpus.built is None:
             options = view.snapshot(AssemblyOptions)

@@ -7,7 +7,7 @@ projects. Opening a project looks at the store alone, never at a path.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import copy_context
 from functools import cached_property, partial
@@ -20,7 +20,7 @@ from fabula.core.messages import message
 from fabula.manuscript import projects, series
 from fabula.manuscript.projects import ProjectSummary
 from fabula.store.store import LOCAL_USER, Store
-from fabula.workspace.arguments import PositiveInt, check_arguments, check_verbs
+from fabula.workspace.arguments import PositiveInt, Title, check_arguments, check_verbs
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -198,7 +198,7 @@ class Workspace:
         """List all projects, the one changed last first."""
         return projects.list_projects(self.store)
 
-    def create_project(self, title: str, *, language: str = "", principal: Principal | None = None) -> ProjectHandle:
+    def create_project(self, title: Title, *, language: str = "", principal: Principal | None = None) -> ProjectHandle:
         """Make an empty project and open it; without a language it has that of its title."""
         from fabula.workspace.transfer import find_title_language, normalise_language
 
@@ -304,7 +304,7 @@ class Workspace:
         user = principal.user if principal is not None else LOCAL_USER
         return load_save(self.store, Path(path), choices or LoadChoices(), user=user, progress=progress)
 
-    def rename_project(self, name: str, title: str, *, allow_duplicate: bool = False) -> ProjectSummary:
+    def rename_project(self, name: str, title: Title, *, allow_duplicate: bool = False) -> ProjectSummary:
         """Give a project another title; refused where another project has it, unless that is allowed."""
         from fabula.workspace.verbs import label_change
 
@@ -589,6 +589,13 @@ class Workspace:
 
         self._store.require_open()
         return require_before_change(check)
+
+    def collect_versions(self) -> AbstractContextManager[Mapping[str, int]]:
+        """Collect the versions that changes inside the block make; `store.has_versions` says whether they still are."""
+        from fabula.store.precondition import collect_versions
+
+        self._store.require_open()
+        return collect_versions()
 
     def flush(self) -> None:
         """Write what is queued to be written: after it, another process sees all that this one remembers."""

@@ -173,7 +173,7 @@ class Writer:
         instruction = make_instruction(request, skill, view.project.language) if self.run_state == "open" else None
         tasks = [
             asyncio.create_task(_Variant(self, queue, number, request, view, skill, result, instruction).stream())
-            for number in range(min(max(variants, 1), MAX_VARIANTS))
+            for number in range(variants)
         ]
         for task in tasks:
             task.add_done_callback(lambda _: queue.put_nowait(None))
@@ -264,6 +264,11 @@ class _Variant:
     async def _run(self) -> Completed | Failed:
         try:
             last = await self._write_until_accepted()
+            if not last.text.strip() and self._writer.run_state == "open":  # else a client has tool calls perhaps
+                raise FabulaError(
+                    Code.LLM_ANSWER_EMPTY,
+                    message("The model was asked, and the answer was empty. Ask again, or use another model."),
+                )
         except FabulaError as error:
             self._outcome, self._end_reason = "failed", error.code.value
             return Failed(variant=self._number, text=self._text, error=error, cost=self._cost())

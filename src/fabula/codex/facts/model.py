@@ -123,7 +123,8 @@ class PromptFact(Struct, frozen=True, eq=False):
         return any(mark is not None and mark.document == document for mark in marks)
 
 
-_KnownKey = tuple[str, str | None, Perspective, str | None, frozenset[str], frozenset[str] | None]  # an entry, and who is where
+# An entry, and who is where.
+_KnownKey = tuple[str, str | None, Perspective, str | None, frozenset[str], frozenset[str] | None]
 _KnownFacts = tuple[tuple[PromptFact, bool], ...]
 
 

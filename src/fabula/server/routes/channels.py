@@ -30,6 +30,10 @@ CHAT_EXAMPLE = {"message": "Is the lamp lit?", "thread_slug": "the-lantern-coast
 
 def _find_project(sent: Struct, access: Access, workspace: Workspace) -> str:
     name: str = getattr(sent, PROJECT_FIELD)
+    if not name:
+        raise FabulaError(
+            Code.REQUEST_INVALID, message("Name the project of this channel: `projectId`. Nothing was changed.")
+        )
     return name
 
 

@@ -27,22 +27,22 @@ from fabula.workspace.schemas.search import SearchReport, describe_search
 
 PROMPT = Answer(AssembledPrompt, describe_prompt, encode=encode_prompt)
 INSPECTION = Answer(InspectedPrompt, describe_inspection)
-EXAMPLE = {"projectId": "The Lantern Coast", "documentId": "1", "cursorPosition": 40, "skillId": "continue"}
+EXAMPLE = {"documentId": "1", "cursorPosition": 40, "skillId": "continue"}
 
 
 def read_context_request(call: Call) -> Request:
     """Return the request of a call; one that names another project than the path is refused."""
     wire: AssembleRequest = call.arguments["request"]
-    if wire.project_id != call.handle.id and wire.project_id != call.handle.view.project.title:
+    own_id = call.handle.id
+    if wire.project_id not in ("", own_id) and wire.project_id != call.handle.view.project.title:
         raise FabulaError(
             Code.SCOPE_VIOLATION,
             message("`projectId` is not the project of this address. Nothing was changed."),
         )
     if type(wire) is AssembleRequest:
-        own_id = call.handle.id
         return call.handle.read_request(wire if wire.project_id == own_id else replace(wire, project_id=own_id))
     plain = {name: getattr(wire, name) for name in AssembleRequest.__struct_fields__}  # a request that says more
-    return call.handle.read_request(AssembleRequest(**{**plain, "project_id": call.handle.id}))
+    return call.handle.read_request(AssembleRequest(**{**plain, "project_id": own_id}))
 
 
 def _explain(call: Call) -> Explanation:

@@ -13,14 +13,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
-from msgspec import UNSET, Struct, UnsetType, defstruct
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 from msgspec.structs import replace
 
 from fabula.access.model import Right
 from fabula.core.messages import ENGLISH
 from fabula.server.access import Access
+from fabula.server.pages import DEFAULT_LIMIT, MAX_LIMIT
 from fabula.workspace.arguments import VerbArgument, list_arguments
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.people import PeopleVerbs
@@ -172,6 +173,17 @@ class Route(Struct, frozen=True, dict=True):
         if self.request is not None:
             return self.request
         return make_struct(make_name(self.name) + ("Query" if self.reads_query else "Body"), self.arguments)
+
+    @cached_property
+    def query_type(self) -> type[Struct]:
+        """The type of what comes with the address: the request, and which page of a list is asked for."""
+        if self.answer.item_key is None:
+            return self.request_type
+        page = (
+            VerbArgument("cursor", str, ""),
+            VerbArgument("page_size", Annotated[int, Meta(ge=1, le=MAX_LIMIT)], DEFAULT_LIMIT),
+        )
+        return make_struct(make_name(self.name) + "PageQuery", (*self.arguments, *page))
 
     @property
     def name(self) -> str:

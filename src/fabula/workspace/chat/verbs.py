@@ -30,6 +30,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, is_word, join_names, message
 from fabula.llm.providers.clipboard import ClipboardProvider
 from fabula.store.store import LOCAL_USER
+from fabula.workspace.arguments import Title
 from fabula.workspace.chat.events import (
     Announced,
     ChatEvent,
@@ -113,7 +114,7 @@ class ChatVerbs(ProjectVerbs):
         participants: Sequence[str] = (),
         *,
         mode: str = "",
-        title: str = "",
+        title: Title = "",
         roles: Mapping[str, str] | None = None,
         player: str = "",
         greeting: str = "",

@@ -38,10 +38,11 @@ class AttachmentSent(Schema):
 class AssembleRequest(Schema):
     """A request for a prompt. Cursor and selection count UTF-16 units of the text as sent.
 
-    Without a skill it is `chat` for a speaker or a chat's recipe, else `continue`; an empty one is none.
+    Without a skill it is `chat` for a speaker or a chat's recipe, else `continue`; an empty one is none. Where the
+    address names the project, `projectId` can be left out.
     """
 
-    project_id: str
+    project_id: str = ""
     document_id: str = ""
     cursor_position: int | None = None
     skill_id: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
@@ -40,9 +41,25 @@ def decode(data: bytes | str, kind: type[T], *, what: Sentence) -> T:
     try:
         found = msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+        if "truncated" in str(error) and _has_half_pair(data):  # which msgspec takes for an end that is missing
+            problem = message("it has half of a surrogate pair, such as `\\ud83d` without the other half")
+            raise FabulaError(
+                Code.REQUEST_INVALID, message("The {what} could not be read: {problem}.", what=what, problem=problem)
+            ) from error
         raise refuse_data(error, kind, what=what) from error
     check_depth(data, found, what=what)
     return found
+
+
+def _has_half_pair(data: bytes | str) -> bool:
+    """Whether JSON is complete and has half of a surrogate pair."""
+    try:
+        json.dumps(json.loads(data), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    except ValueError:
+        return False
+    return False
 
 
 def check_depth(data: bytes | str, found: object, *, what: Sentence) -> None:
