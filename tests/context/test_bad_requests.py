@@ -141,11 +141,10 @@ def test_a_cursor_on_the_wire_that_is_no_place_is_refused(fields: dict[str, obje
         b"{",
         b"[]",
         b'{"projectId": 5}',
-        b'{"documentId": "ch-01"}',
         b'{"projectId": "p", "cursor": 1}',
         b"\xff\xfe",
     ],
-    ids=["empty", "cut off", "a list", "wrong type", "no project", "unknown field", "not text"],
+    ids=["empty", "cut off", "a list", "wrong type", "unknown field", "not text"],
 )
 def test_a_request_that_cannot_be_read_is_refused(data: bytes) -> None:
     with pytest.raises(FabulaError) as caught:

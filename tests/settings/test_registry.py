@@ -194,5 +194,6 @@ def test_settings_are_read_through_the_registry_alone() -> None:
     assert outside == {
         "jobs/triggers/monthly_budget.py",  # hooks
         "jobs/triggers/recap_settings.py",
+        "workspace/changes.py",  # which right it takes to undo a change of settings
         "workspace/view_loading.py",  # a project's skills, which are kept among its settings
     }

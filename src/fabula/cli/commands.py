@@ -76,6 +76,7 @@ PLACEHOLDERS = (
     message("BOOKS"),
     message("CHAPTER"),
     message("CHAPTERS"),
+    message("CHARACTER"),
     message("CONSTRAINT"),
     message("CONVERSATION"),
     message("COPY"),

@@ -361,10 +361,12 @@ class ProjectHandle:
         """
 
         def text_of(document: str) -> str | None:
+            if not document:
+                return None
             view = self.view
             if has_limits(self.principal):
                 document = find_granted_document(self, view, document)
-            found = (view.snapshot(Manuscript) or Manuscript()).by_id.get(document) if document else None
+            found = (view.snapshot(Manuscript) or Manuscript()).by_id.get(document)
             return None if found is None else found.text
 
         request = read_request(data, text_of, uploads or {})
