@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from fabula.workspace.project import ProjectHandle
 from tests.page.conftest import OpenPage
@@ -48,6 +48,19 @@ def test_a_place_of_ones_own_can_be_chosen_as_soon_as_it_is_named(open_page: Ope
     page.get_by_label("Beside which place").select_option("mood")
     page.get_by_role("button", name="Move “mood” up").click()
     expect(page.get_by_role("region", name="The prompt, from top to bottom").get_by_text("mood")).to_be_visible()
+
+
+def test_a_preset_can_be_edited_only_when_it_is_loaded(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_page(f"#/{story.id}/presets")
+    held: list[Route] = []
+    page.route(re.compile(r"/presets/[^/]+$"), lambda route: held.append(route))
+    page.reload()
+    expect(page.get_by_role("button", name="Delete")).to_be_visible()
+    expect(page.get_by_role("button", name="Add a place")).to_have_count(0)
+    for one in held:
+        one.continue_()
+    page.get_by_role("button", name="Add a place").click()
+    page.get_by_label("Name of the place").fill("mood")
 
 
 def test_a_wrong_preset_is_refused_while_it_is_edited(open_page: OpenPage, story: ProjectHandle) -> None:
