@@ -122,6 +122,17 @@ def test_the_line_that_says_who_speaks_next_is_no_message_by_depth(depth: int, b
     in_order(Engine().assemble(request, fragments=given), *filter(None, (before, "<here>", after)))
 
 
+@pytest.mark.parametrize(
+    ("depth", "listed"), [(0, ("TURN", "<here>")), (1, ("<here>", "TURN")), (4, ("<here>", "TURN"))]
+)
+def test_what_stands_at_a_depth_is_in_the_prompt_before_anybody_has_said_anything(
+    depth: int, listed: tuple[str, ...]
+) -> None:
+    turn = replace(closing(), source="turn", text="TURN")
+    request = Request(project_id=PROJECT, recipe="chat", window=8192, preset=Preset(nodes=(note("here", depth=depth),)))
+    in_order(Engine().assemble(request, fragments=[turn]), *listed)
+
+
 def test_depth_zero_without_an_input_stands_behind_the_newest_message() -> None:
     given = [make_message(n, f"M{n}.") for n in range(1, 4)]
     request = Request(project_id=PROJECT, recipe="chat", window=8192, preset=Preset(nodes=(note("here", depth=0),)))

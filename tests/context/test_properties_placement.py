@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,6 +30,9 @@ BUILT_IN = {"chat_history", "user_profile", "character", *LAYERS}
 OWN = ("own", "another", "第三")
 TARGETS = ("chat_history", "user_profile", "character", *LAYERS, *OWN, "nowhere")
 RECIPE_NAMES = ("novel", "chat", "apart")
+
+
+Closing = Literal["", "input", "turn"]  # what the conversation ends with
 
 
 class Wish(Struct, frozen=True):
@@ -94,7 +98,7 @@ def injected_fragments(draw: st.DrawFn) -> list[Fragment]:
     ]
 
 
-def material(messages: int, *, closing: bool) -> list[Fragment]:
+def material(messages: int, *, closing: Closing) -> list[Fragment]:
     """One thing in every layer, and a conversation."""
     found = [
         Fragment(source="rule:1", layer=Layer.RULES, text="⟦rules⟧", project_id=PROJECT),
@@ -114,8 +118,9 @@ def material(messages: int, *, closing: bool) -> list[Fragment]:
         for at in range(messages)
     ]
     if closing:
+        text = f"⟦{closing}⟧"
         found.append(
-            Fragment(source="input", layer=Layer.IMMEDIATE, part=Part.INSTRUCTION, text="⟦input⟧", project_id=PROJECT)
+            Fragment(source=closing, layer=Layer.IMMEDIATE, part=Part.INSTRUCTION, text=text, project_id=PROJECT)
         )
     return found
 
@@ -141,7 +146,9 @@ def completed(preset: Preset) -> list[Node]:
     return nodes
 
 
-def expected(preset: Preset, fragments: Sequence[Fragment], messages: int, *, closing: bool) -> tuple[list[str], int]:
+def expected(
+    preset: Preset, fragments: Sequence[Fragment], messages: int, *, closing: Closing
+) -> tuple[list[str], int]:
     """The tags in the order in which they should stand, and how many wishes could not be met."""
     nodes = completed(preset)
     anchors = {node.anchor for node in nodes if node.anchor}
@@ -165,15 +172,17 @@ def expected(preset: Preset, fragments: Sequence[Fragment], messages: int, *, cl
     def beside(anchor: str, side: str) -> list[str]:
         return by_order([one for one in moved if one.depth is None and one.anchor == anchor and one.side == side])
 
-    talk = [f"⟦h{at}⟧" for at in range(messages)] + (["⟦input⟧"] if closing else [])
+    talk = [f"⟦h{at}⟧" for at in range(messages)] + (["⟦input⟧"] if closing == "input" else [])
+    turn = ["⟦turn⟧"] if closing == "turn" else []  # which is no message by depth, and stands before depth 0
     conversation: list[str] = []
     depths = sorted({wish.depth for wish in moved if wish.depth is not None}, reverse=True)
     for at in range(len(talk) + 1):
         following = len(talk) - at
         for depth in depths:
-            if min(depth, len(talk)) == following:
+            if depth and min(depth, len(talk)) == following:
                 conversation += by_order([wish for wish in moved if wish.depth == depth])
         conversation += talk[at : at + 1]
+    conversation += [*turn, *by_order([wish for wish in moved if wish.depth == 0])]
 
     own = {name: [f"⟦{name}⟧"] for name in LAYERS}
     own["retrieved"] = ["⟦retrieved⟧", *(fragment.text for fragment in fragments if fragment.text not in away)]
@@ -193,10 +202,14 @@ def expected(preset: Preset, fragments: Sequence[Fragment], messages: int, *, cl
 
 @settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(
-    any_presets(disabled=True), injected_fragments(), st.integers(0, 5), st.booleans(), st.sampled_from(RECIPE_NAMES)
+    any_presets(disabled=True),
+    injected_fragments(),
+    st.integers(0, 5),
+    st.sampled_from(("", "input", "turn")),
+    st.sampled_from(RECIPE_NAMES),
 )
 def test_everything_stands_where_the_obvious_model_puts_it(
-    preset: Preset, injected: list[Fragment], messages: int, closing: bool, recipe: str
+    preset: Preset, injected: list[Fragment], messages: int, closing: Closing, recipe: str
 ) -> None:
     base = material(messages, closing=closing)
     request = Request(project_id=PROJECT, document_id="d", recipe=recipe, preset=preset)
@@ -212,7 +225,7 @@ def test_everything_stands_where_the_obvious_model_puts_it(
 @given(any_presets(), st.integers(0, 5), st.sampled_from(RECIPE_NAMES))
 def test_a_preset_message_keeps_its_role(preset: Preset, messages: int, recipe: str) -> None:
     request = Request(project_id=PROJECT, document_id="d", recipe=recipe, preset=preset)
-    result = engine().assemble(request, fragments=material(messages, closing=True))
+    result = engine().assemble(request, fragments=material(messages, closing="input"))
     for node in preset.nodes:
         if node.type == "message":
             assert [message.role for message in result.messages if node.content in message.content] == [node.role]
@@ -223,7 +236,7 @@ def test_a_preset_message_keeps_its_role(preset: Preset, messages: int, recipe: 
 def test_a_disabled_anchor_is_a_missing_one(preset: Preset, injected: list[Fragment], recipe: str) -> None:
     """inj-3: a warning, and the message stays where it stands in the list."""
     off = {node.anchor for node in preset.nodes if not node.enabled}
-    base = material(2, closing=True)
+    base = material(2, closing="input")
     request = Request(project_id=PROJECT, document_id="d", recipe=recipe, preset=preset)
     result = engine().assemble(request, fragments=[*base, *injected])
     for node in preset.nodes:
@@ -271,7 +284,7 @@ def test_an_anchor_that_is_listed_as_available_is_never_missing(preset: Preset, 
 def test_depth_and_anchor_content_stays_behind_the_stable_prefix_unless_it_targets_an_anchor_inside(
     preset: Preset, injected: list[Fragment], recipe: str, messages: int
 ) -> None:
-    base = material(messages, closing=True)
+    base = material(messages, closing="input")
     result = engine().assemble(
         Request(project_id=PROJECT, document_id="d", recipe=recipe, preset=preset), fragments=[*base, *injected]
     )

@@ -222,6 +222,8 @@ def _place_conversation(
         if index == len(messages) or is_message[index]:
             slots += injector.at_depth(following, is_oldest=index == 0)
             following -= 1
+        elif index == 0:  # nobody has said anything yet: there is only the line that says who speaks next
+            slots += injector.at_depth(following + 1, is_oldest=True)
         if index == 0 and "" in blocks:  # no message is shown
             slots.append(blocks[""])
         if index < len(messages):
