@@ -57,7 +57,7 @@ from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 
 PROCESSES, CHARACTERS, WINDOW = 2, 1_000_000, 8192
-BURST, BURST_SECONDS, ROUNDS = 500, 20, 5  # a round ends with its last answer, or after so many seconds
+BURST, BURST_SECONDS, ROUNDS = 500, 6, 5  # a round ends with its last answer, or after so many seconds
 SUSTAINED_CONNECTIONS, SUSTAINED_SECONDS = 64, 6
 WORK_SECONDS = 10  # of people who edit and chat, without `--soak`
 CHATS = 12  # that go on in turn

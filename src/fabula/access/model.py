@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from fabula.context.request import Grants
+from fabula.context.request import UNLIMITED, Grants
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 
@@ -55,7 +55,7 @@ class Membership(Struct, frozen=True):
     """The role of a person in one project. A player's grants name the character, the documents and conversations."""
 
     role: Role
-    grants: Grants = Grants()
+    grants: Grants = UNLIMITED
 
     def __post_init__(self) -> None:
         if self.role is Role.PLAYER and self.grants.characters is None:

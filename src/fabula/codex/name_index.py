@@ -100,6 +100,11 @@ class NameIndex:
         return frozenset(entry.id for entry in self.entries if any(step.aliases for step in entry.progressions))
 
     @cached_property
+    def prompt_order(self) -> dict[str, int]:
+        """The place of each entry among all in the order of prompts, by id."""
+        return {entry.id: place for place, entry in enumerate(self.entries)}
+
+    @cached_property
     def later_names(self) -> dict[str, Position]:
         """Names that enter the story at some position; names that another entry has from the start are left out."""
         known_from_start = {

@@ -20,7 +20,6 @@ from fabula.codex.entry import Entry, Level, PinMode, Progression, Relation
 from fabula.codex.facts import Facts
 from fabula.codex.facts.select import FactSelector
 from fabula.codex.model import Codex
-from fabula.codex.name_index import sort_key
 from fabula.context.gate import judge_fragment, judge_visibility
 from fabula.context.nearby import Nearby
 from fabula.context.reasons import explain_later_name
@@ -75,12 +74,11 @@ class CodexSource:
             return ()
         scorer = _EntryScorer(codex, source_request, view, self._relation_depth)
         scores, excluded = scorer.score_entries(), scorer.excluded
-        others = [entry for ident in scores if (entry := codex.by_id[ident]).level is not Level.ALWAYS]
-        offered = [
-            entry
-            for entry in (*codex.name_index.always_entries, *sorted(others, key=sort_key))
-            if entry.id not in excluded
-        ]
+        by_id, index = codex.by_id, codex.name_index
+        others = [by_id[ident] for ident in sorted(scores, key=index.prompt_order.__getitem__)]
+        offered = [*index.always_entries, *[entry for entry in others if entry.level is not Level.ALWAYS]]
+        if excluded:
+            offered = [entry for entry in offered if entry.id not in excluded]
         facts = _select_facts([(one, scores[one.id]) for one in offered if one.id in scores], source_request, view)
         fragments: list[Fragment] = []
         render = codex.render

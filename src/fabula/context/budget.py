@@ -7,6 +7,8 @@ reduced.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -83,7 +85,7 @@ class Budget(Struct, frozen=True):
     profile: BudgetProfile
     layer_tokens: int  # for the four layers together
     rules_limit: int
-    shares: dict[Layer, int]
+    shares: Mapping[Layer, int]
 
     @property
     def total(self) -> int:
@@ -95,6 +97,7 @@ class Budget(Struct, frozen=True):
         return divide_window(self.window, self.reply, self.fixed + tokens, self.profile)
 
 
+@lru_cache(maxsize=256)  # most requests divide the same window in the same way
 def divide_window(window: int, reply: int, fixed: int, profile: BudgetProfile) -> Budget:
     """Divide a window among the reply, the fixed part and the layers."""
     layer_tokens = window - reply - fixed

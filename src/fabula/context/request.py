@@ -32,7 +32,7 @@ class Grants(Struct, frozen=True, kw_only=True):
     entries: frozenset[str] | None = None  # that may be included by hand
 
 
-_UNLIMITED = Grants()
+UNLIMITED = Grants()
 
 
 class Principal(Struct, frozen=True):
@@ -40,7 +40,7 @@ class Principal(Struct, frozen=True):
 
     user: str = "owner"
     may_inspect: bool = True
-    grants: Grants = Grants()
+    grants: Grants = UNLIMITED
 
     def __post_init__(self) -> None:
         if not isinstance(self.user, str) or not self.user:
@@ -49,7 +49,8 @@ class Principal(Struct, frozen=True):
 
 def has_limits(principal: Principal) -> bool:
     """Return whether a principal may ask for less than everything; what the author decides is not for it to read."""
-    return principal.grants != _UNLIMITED
+    grants = principal.grants
+    return grants is not UNLIMITED and grants != UNLIMITED
 
 
 class Attachment(Struct, frozen=True, kw_only=True):

@@ -38,7 +38,7 @@ from fabula.store.tables import changes, owner_versions
 
 Order = Sequence[ColumnElement[Any] | UnaryExpression[Any]]
 _PLAIN_KINDS = frozenset({str, int, bool, float, type(None), list, dict, tuple})  # of values that are no expressions
-_OWNER = "owner_of_rows"  # the parameter for the owner's id
+OWNER = "owner_of_rows"  # the parameter for the owner's id
 _IS_OWNER = owner_versions.c.owner == bindparam("owner_name")
 
 BEGIN_SNAPSHOT = PreparedStatement(select(owner_versions.c.version).limit(1))  # a snapshot is taken at the first query
@@ -86,12 +86,17 @@ class RowQuery:
 
     def execute(self, connection: Connection, owner_id: str, values: dict[str, Any]) -> Sequence[Row[Any]]:
         """Return the rows of one owner that the query finds with these values."""
-        values[_OWNER] = owner_id
+        values[OWNER] = owner_id
         return self._statement.execute(connection, _check_plain(self.table, values))
+
+    def prepare(self, dialect: Dialect) -> tuple[str, list[tuple[str, Any]]]:
+        """Return the query as the drivers of a kind of database take it, and its parameters as they are listed."""
+        compiled = self._statement.compile(dialect, {})
+        return compiled.sql, compiled.list_parameters()
 
     def compile(self, dialect: Dialect, owner_id: str, values: dict[str, Any]) -> tuple[str, Any]:
         """Return the query and its parameters for one owner, as the driver of an engine takes them."""
-        values[_OWNER] = owner_id
+        values[OWNER] = owner_id
         compiled = self._statement.compile(dialect, _check_plain(self.table, values))
         return compiled.sql, compiled.make_parameters(values)
 
@@ -139,7 +144,7 @@ def update_by_key(
     returned: tuple[str, ...],
 ) -> Row[Any] | None:
     """Change a row of one owner by its key; return its item and these columns, or None where there is no such row."""
-    by_name = {**values, _OWNER: owner_id}
+    by_name = {**values, OWNER: owner_id}
     for name, value in key.items():
         by_name[f"key_{name}"] = value
     statement = _update_by_key(table, tuple(key), tuple(values), returned)
@@ -157,7 +162,7 @@ def _check_plain(table: Table, values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _match_owner(table: Table) -> ColumnElement[bool]:
-    return table.c[table_info(table).owner_column] == bindparam(_OWNER)
+    return table.c[table_info(table).owner_column] == bindparam(OWNER)
 
 
 def select_rows(

@@ -95,6 +95,10 @@ class CompiledStatement:
             by_name |= {f"{name}_{number}": value for number, value in enumerate(by_name.pop(name), start=1)}
         return by_name if self._order is None else tuple(map(by_name.__getitem__, self._order))
 
+    def list_parameters(self) -> list[tuple[str, Any]]:
+        """List the names of values in their order; with an empty name, a value that is always the same."""
+        return [("", self._literals[one]) if one in self._literals else (one, None) for one in self._order or ()]
+
     def execute(self, connection: Connection, parameters: Any) -> list[tuple[Any, ...]]:
         """Execute the statement with parameters, or with each of a list of them; return the rows as the driver does."""
         driver: Any = connection.connection.dbapi_connection

@@ -19,10 +19,13 @@ from sqlalchemy import Dialect, Engine
 
 from fabula.store.connections import BUSY_SECONDS, SERVER_OPTIONS
 from fabula.store.database_errors import explain_error, store_unreachable, translate_errors
-from fabula.store.queries import RowQuery
+from fabula.store.queries import OWNER, RowQuery
 
 if TYPE_CHECKING:
     from psycopg import Connection
+
+
+PreparedQuery = tuple[str, list[tuple[str, Any]]]  # with its parameters, as `RowQuery.prepare` lists them
 
 
 class VersionReader(Protocol):
@@ -63,6 +66,7 @@ class SqliteVersionReader:
         self._local = threading.local()
         self._open: weakref.WeakSet[_ThreadConnection] = weakref.WeakSet()
         self._lock = threading.Lock()
+        self._with_values: dict[tuple[object, ...], PreparedQuery] = {}  # by how many owners, and the queries
 
     def read(self, owners: Sequence[str]) -> list[int]:
         """The versions of these owners; 0 for an unknown one."""
@@ -77,10 +81,16 @@ class SqliteVersionReader:
     def read_with_value(
         self, owners: Sequence[str], queries: Sequence[RowQuery], owner_id: str, values: dict[str, Any]
     ) -> tuple[list[int], Any]:
-        """The versions of these owners, and what the first of some queries for one value finds, of the same moment."""
-        compiled = [one.compile(self._dialect, owner_id, values) for one in queries]
-        sql = _select_versions_and_value(len(owners), tuple([sql for sql, _ in compiled]))
-        parameters = [*owners, *(one for _, given in compiled for one in given)]
+        """The versions of these owners, and what the first of some queries for one value finds, of the same moment.
+
+        The queries take no lists, which would make another statement of them.
+        """
+        key = (len(owners), *queries)
+        if key not in self._with_values:
+            self._with_values[key] = _combine(len(owners), [one.prepare(self._dialect) for one in queries])
+        sql, names = self._with_values[key]
+        values[OWNER] = owner_id
+        parameters = [*owners, *[values[name] if name else always for name, always in names]]
         ((*versions, value),) = self._query(sql, parameters)
         return [version or 0 for version in versions], value
 
@@ -114,10 +124,10 @@ def _select_versions(count: int) -> str:
     return f"SELECT {', '.join(['(SELECT version FROM heads WHERE owner = ?)'] * count)}"
 
 
-@cache
-def _select_versions_and_value(count: int, queries: tuple[str, ...]) -> str:
-    value = ", ".join([f"({query})" for query in queries])  # a later query runs where the earlier ones find nothing
-    return f"{_select_versions(count)}, coalesce({value})"
+def _combine(count: int, queries: Sequence[PreparedQuery]) -> PreparedQuery:
+    """One statement for the versions of so many owners and for the value that the first of some queries finds."""
+    value = ", ".join([f"({sql})" for sql, _ in queries])  # a later query runs where the earlier ones find nothing
+    return f"{_select_versions(count)}, coalesce({value})", [name for _, names in queries for name in names]
 
 
 class PostgresVersionReader:

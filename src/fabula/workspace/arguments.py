@@ -125,7 +125,7 @@ class _Signature:
             if type(value) in kinds:  # it is taken as it is
                 if not isinstance(value, str) or value.isascii():
                     return value
-            else:
+            elif hint is not Any:
                 try:
                     value = read(value)
                 except ValidationError as error:

@@ -65,6 +65,7 @@ class CachedView(Struct):
     composed: dict[str, View]  # with the messages of a conversation, at these versions
     series: SeriesCodex | None = None
     used: int = 0  # when it was last used
+    expected: ExpectedVersions | None = None  # these versions with their owners, once somebody asked for them
 
     def find(self, versions: tuple[int, ...], conversation: str) -> View | None:
         """Return the view with the messages of a conversation, if one is named; None if it is not current."""
@@ -125,8 +126,10 @@ class ProjectViews:
         cached = self._find((project_id, user), "")
         if cached is None:
             return None
-        others = tuple(cached.series.project_ids) if cached.series is not None else ()
-        view, expected = cached.view, expect_versions(project_id, user, others, cached.versions)
+        view, expected = cached.view, cached.expected
+        if expected is None:
+            others = tuple(cached.series.project_ids) if cached.series is not None else ()
+            expected = cached.expected = expect_versions(project_id, user, others, cached.versions)
         corpus = view.snapshot(Corpus)
         if corpus is not None and corpus.built is None:
             options = view.snapshot(AssemblyOptions)

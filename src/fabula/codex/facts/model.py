@@ -48,7 +48,8 @@ MIN_SHARED_TERMS = 0.6  # of the terms of two facts about one thing, of which th
 MIN_SAID_TERMS = 0.8  # of the terms of a fact that its entry has too, which says the same then
 FACT_PREFIX = "fact:"  # in the source of a fact, before its id
 _DIGEST_SIZE = 6
-_MAX_KNOWN = 2_000  # entries in documents whose known facts are kept
+_MAX_VANTAGES = 200  # documents, as somebody sees them, whose known facts are kept,
+_MAX_KNOWN = 100  # each of so many entries
 
 FactOrigin = Literal["program", "model"]  # who found a fact
 
@@ -123,9 +124,8 @@ class PromptFact(Struct, frozen=True, eq=False):
         return any(mark is not None and mark.document == document for mark in marks)
 
 
-# An entry, and who is where.
-_KnownKey = tuple[str, str | None, Perspective, str | None, frozenset[str], frozenset[str] | None]
-_KnownFacts = tuple[tuple[PromptFact, bool], ...]
+KnownFacts = tuple[tuple[PromptFact, bool], ...]  # each with whether a place in its document decides on it
+_VantageKey = tuple[str | None, Perspective, str | None, frozenset[str], frozenset[str] | None]  # who is where
 
 
 class Facts:
@@ -154,7 +154,7 @@ class Facts:
         self._chosen: dict[str, tuple[Fact, ...]] = {}
         self._for_prompts: dict[str, tuple[PromptFact, ...]] = {}
         self._rendered: dict[tuple[str, float], Fragment] = {}
-        self._known: tuple[Timeline | None, dict[_KnownKey, _KnownFacts]] = (None, {})
+        self._known: tuple[Timeline | None, dict[_VantageKey, dict[str, KnownFacts]]] = (None, {})
         self._reader: _FactReader = _FactReader() if previous is None else previous._reader
 
     def by_entry(self) -> Mapping[str, tuple[Fact, ...]]:
@@ -189,29 +189,40 @@ class Facts:
             )
         return facts
 
-    def list_known(self, entry: Entry, vantage: Vantage, timeline: Timeline) -> _KnownFacts:
+    def find_known(self, vantage: Vantage, timeline: Timeline) -> dict[str, KnownFacts]:
+        """The facts that `list_known` has listed for this document and whoever looks, by the id of the entry."""
+        if self._known[0] is not timeline:
+            self._known = (timeline, {})
+        cache, here = self._known[1], vantage.position
+        document = None if here is None else here.document
+        key = (document, vantage.perspective, vantage.character, vantage.other_ids, vantage.documents)
+        known = cache.get(key)
+        if known is None:
+            if len(cache) >= _MAX_VANTAGES:
+                cache.clear()
+            known = cache[key] = {}
+        return known
+
+    def list_known(self, entry: Entry, vantage: Vantage, timeline: Timeline) -> KnownFacts:
         """The facts of an entry that may be known somewhere in the document of a vantage.
 
         Each comes with whether its place in the document decides on that, so that the others need not be judged again
         while the same document is written.
         """
-        if self._known[0] is not timeline:
-            self._known = (timeline, {})
-        cache, here = self._known[1], vantage.position
-        document = None if here is None else here.document
-        key = (entry.id, document, vantage.perspective, vantage.character, vantage.other_ids, vantage.documents)
-        known = cache.get(key)
-        if known is None:
-            facts = [(one, one.has_limits_in(document)) for one in self.list_for_prompts(entry)]
-            known = tuple(
+        known, here = self.find_known(vantage, timeline), vantage.position
+        facts = known.get(entry.id)
+        if facts is None:
+            document = None if here is None else here.document
+            every = [(one, one.has_limits_in(document)) for one in self.list_for_prompts(entry)]
+            facts = tuple(
                 (one, is_limited)
-                for one, is_limited in facts
+                for one, is_limited in every
                 if is_limited or judge_fragment(one.fragment, vantage, timeline) is None
             )
-            if len(cache) >= _MAX_KNOWN:
-                cache.clear()
-            cache[key] = known
-        return known
+            if len(known) >= _MAX_KNOWN:
+                known.clear()
+            known[entry.id] = facts
+        return facts
 
     def render(self, entry: Entry, fact: Fact, score: float) -> Fragment:
         """A fact as a fragment; the same one at each call."""

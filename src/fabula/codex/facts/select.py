@@ -40,6 +40,7 @@ class FactSelector:
         self._facts = facts
         self._source_request = source_request
         self._timeline = view.timeline
+        self._known = facts.find_known(source_request.vantage, view.timeline)
         self._previous: dict[str, list[str]] = {}  # by the source of the entry: the ids of facts of the last prompt
         for source in source_request.previously_included:
             entry, mark, ident = source.partition(_MARK)
@@ -76,7 +77,9 @@ class FactSelector:
         previous, limit = self._previous.get(entry.source, ()) if self._previous else (), self._facts.per_entry
         if score < NEEDED and not previous:
             return ()
-        facts = self._facts.list_known(entry, self._source_request.vantage, self._timeline)
+        facts = self._known.get(entry.id)
+        if facts is None:
+            facts = self._facts.list_known(entry, self._source_request.vantage, self._timeline)
         if not facts:
             return ()
         known = [one for one, is_limited in facts if not is_limited or self._is_known(one)]
