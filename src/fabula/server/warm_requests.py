@@ -25,7 +25,7 @@ from fabula.workspace.schemas.context import AssembleRequest
 from fabula.workspace.workspace import Workspace
 
 MAX_BODY = 4_000  # bytes of a request that is made on the loop
-MAX_SECONDS = 0.010  # that it takes
+MAX_SECONDS = 0.010  # of the processor that it takes
 _MAX_PROJECTS = 1_000
 
 Answer = TypeVar("Answer")
@@ -52,10 +52,9 @@ class WarmRequests:
 
     def make(self, call: Call, make: Callable[[], Answer], *, is_warm: bool) -> Answer:
         """Make the prompt of a call, and note whether the next one of its kind is warm."""
-        measure = time.perf_counter if is_warm else time.thread_time  # threads wait for each other
-        start = measure()
+        start = time.thread_time()  # other threads and programs that take the processor meanwhile do not count
         answer = make()
-        is_quick = measure() - start <= MAX_SECONDS
+        is_quick = time.thread_time() - start <= MAX_SECONDS
         if is_quick is not is_warm:
             self._note(call, is_quick=is_quick)
         return answer
