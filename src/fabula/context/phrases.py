@@ -31,13 +31,13 @@ HEADINGS = {
 }
 WARNINGS = {
     Code.KG_UNAVAILABLE: message(
-        "The codex could not be read, so the prompt goes without it. Try again; `fabula doctor` may tell why."
+        "The codex could not be read, so the prompt goes without it. Try again; a check of the store may tell why."
     ),
     Code.MEMORY_UNAVAILABLE: message(
-        "Memory could not be read, so the prompt goes without it. Try again; `fabula doctor` may tell why."
+        "Memory could not be read, so the prompt goes without it. Try again; a check of the store may tell why."
     ),
     Code.RETRIEVAL_UNAVAILABLE: message(
-        "Search did not answer, so the prompt goes without it. Try again; `fabula doctor` may tell why."
+        "Search did not answer, so the prompt goes without it. Try again; a check of the store may tell why."
     ),
     Code.EDITOR_UNAVAILABLE: message(
         "The text being edited could not be read, so the prompt goes without it. Save it, and try again."

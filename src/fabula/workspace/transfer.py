@@ -12,7 +12,7 @@ from fabula.codex import edits as codex
 from fabula.codex.snapshot import read_entries
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
-from fabula.core.messages import Sentence, message
+from fabula.core.messages import Sentence, advise, message
 from fabula.core.view import Language
 from fabula.formats.bounded_import import read_bounded
 from fabula.formats.manuscripts.files import detect_language, read_manuscript
@@ -61,9 +61,13 @@ def update_from_file(
             raise FabulaError(
                 Code.REQUEST_INVALID,
                 message(
-                    "None of the chapters in {name} is in this project, so it is no newer version of it. "
-                    "To add them, import without --update. Nothing was changed.",
+                    "None of the chapters in {name} is in this project, so it is no newer version of it. {advice} "
+                    "Nothing was changed.",
                     name=path.name,
+                    advice=advise(
+                        message("To add them, import without --update."),
+                        message("To add them, import the file into the project."),
+                    ),
                 ),
             )
         if not preview:
