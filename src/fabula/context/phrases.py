@@ -60,6 +60,9 @@ WARNINGS = {
         "Narrow the search, or raise the limit."
     ),
     Code.NAME_UNKNOWN: message("Nothing called {name!r} could be included. Check the name, or the level of the entry."),
+    Code.INCLUDE_HIDDEN: message(
+        "{name} was to be included and is not in the prompt: {why}. Change that, or do not include it."
+    ),
     Code.SOURCE_NOT_IN_RECIPE: message(
         "No recipe names the source {name!r}, so it was not asked.{near} Add it to the sources of a recipe."
     ),
