@@ -19,11 +19,11 @@ from fabula.formats.manuscripts.files import detect_language, read_manuscript
 from fabula.manuscript import documents, projects
 from fabula.manuscript.updating import ManuscriptUpdate, apply_update, preview_update
 from fabula.store.store import Store
+from fabula.workspace.project_archive import PROJECT_FILE, has_project, read_project_archive
 from fabula.workspace.read_only import read_view
 from fabula.workspace.view_copies import copy_view
 
 Progress = Callable[[int, int], None]
-PROJECT_FILE = "project.toml"
 
 
 class ImportReport(Struct, frozen=True, kw_only=True):
@@ -87,10 +87,12 @@ def import_file(
     language: str = "",
     progress: Progress | None = None,
 ) -> ImportReport:
-    """Import a manuscript, or a project folder, as a new project or into one; in one transaction."""
+    """Import a manuscript, as a new project or into one, or a project folder or a ZIP file of it, at once."""
     folder = path.parent if path.name == PROJECT_FILE else path
-    if into is None and (folder / PROJECT_FILE).is_file():
-        project_id = copy_view(store, read_view(folder), title=title)
+    is_folder = into is None and (folder / PROJECT_FILE).is_file()
+    if is_folder or (into is None and has_project(path)):
+        view = read_view(folder) if is_folder else read_project_archive(path)
+        project_id = copy_view(store, view, title=title)
         count, characters = projects.count_text(store, project_id)
         return ImportReport(project_id=project_id, documents=count, characters=characters)
     imported = read_bounded(read_manuscript, path)

@@ -258,7 +258,7 @@ class Workspace:
         language: str = "",
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Import a manuscript file or folder as a new project, or into one (man-6)."""
+        """Import a manuscript as a new project or into one, or a project folder or a ZIP file of it (man-6)."""
         from fabula.workspace.transfer import import_file
 
         return import_file(self.store, Path(path), into=into, title=title, language=language, progress=progress)

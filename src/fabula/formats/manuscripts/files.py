@@ -66,7 +66,7 @@ _UNSUPPORTED_FILES = (
     (rb"(?i)\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype )?html", message("it is a web page"), _SAVE_AS_DOCX),
 )
 _UNSUPPORTED_COLLECTIONS = (
-    (("project.toml",), message("it is already a Fabula project"), message("Open it instead of importing it.")),
+    (("project.toml",), message("it is already a Fabula project"), message("Import it as a project of its own.")),
     (("manifest.json", "projects.jsonl"), message("it is a saved project"), _LOAD),
     (("content.xml", "mimetype"), message("it is an OpenDocument text (ODT)"), _SAVE_AS_DOCX),
 )
