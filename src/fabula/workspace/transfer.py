@@ -8,6 +8,7 @@ from typing import get_args
 
 from msgspec import Struct
 
+from fabula.codex import Codex
 from fabula.codex import edits as codex
 from fabula.codex.snapshot import read_entries
 from fabula.core.errors import Code, FabulaError
@@ -30,6 +31,7 @@ class ImportReport(Struct, frozen=True, kw_only=True):
     """What an import brought in."""
 
     project_id: str
+    title: str
     documents: int
     characters: int
     entries: int = 0
@@ -40,6 +42,7 @@ class UpdateReport(Struct, frozen=True, kw_only=True):
     """What an update from a newer file did, or would do."""
 
     project_id: str
+    title: str
     update: ManuscriptUpdate
     entries: int = 0  # new codex entries
     warnings: tuple[str | Sentence, ...] = ()
@@ -50,7 +53,8 @@ def update_from_file(
 ) -> UpdateReport:
     """Update a project from a newer file of its manuscript, in one transaction; with `preview`, change nothing."""
     imported = read_bounded(read_manuscript, path)
-    project_id = projects.find_project(store, into).id
+    project = projects.find_project(store, into)
+    project_id = project.id
     label = None if preview else message("update from {file}", file=path.name)
     with store.write(project=project_id, user=user, undo_label=label) as tx:
         known = read_entries(tx).values()
@@ -74,7 +78,11 @@ def update_from_file(
             update = apply_update(tx, imported.book, remove_missing=remove_missing)
             codex.put_all(tx, new_entries)
     return UpdateReport(
-        project_id=project_id, update=update, entries=len(new_entries), warnings=tuple(imported.warnings)
+        project_id=project_id,
+        title=project.title,
+        update=update,
+        entries=len(new_entries),
+        warnings=tuple(imported.warnings),
     )
 
 
@@ -94,7 +102,13 @@ def import_file(
         view = read_view(folder) if is_folder else read_project_archive(path)
         project_id = copy_view(store, view, title=title)
         count, characters = projects.count_text(store, project_id)
-        return ImportReport(project_id=project_id, documents=count, characters=characters)
+        return ImportReport(
+            project_id=project_id,
+            title=projects.find_project(store, project_id).title,
+            documents=count,
+            characters=characters,
+            entries=len(copied.entries) if (copied := view.snapshot(Codex)) is not None else 0,
+        )
     imported = read_bounded(read_manuscript, path)
     book = imported.book
     warnings: list[str | Sentence] = [*imported.warnings]
@@ -108,6 +122,7 @@ def import_file(
         codex.put_all(tx, imported.entries)
     return ImportReport(
         project_id=project_id,
+        title=projects.find_project(store, project_id).title,
         documents=len(added),
         characters=sum(len(draft.text) for draft in book.walk()),
         entries=len(imported.entries),

@@ -17,12 +17,16 @@ from fabula.workspace.schemas.people import (
 )
 
 
+def _find_titles(call: Call) -> dict[str, str]:
+    return {one.id: one.title for one in call.workspace.projects()}
+
+
 def _describe_account(person: Person, call: Call) -> AccountInfo:
-    return describe_account(person, {one.id: one.title for one in call.workspace.projects()})
+    return describe_account(person, _find_titles(call))
 
 
 _ACCOUNT = Answer(AccountInfo, _describe_account)
-_KEY = Answer(KeyInfo, describe_key)
+_KEY = Answer(KeyInfo, lambda key, call: describe_key(key, _find_titles(call)))
 _LINK = make_record("SignInLink", path=Answer(str, lambda code: LINK_PATH + code))
 
 ROUTES = mount(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import UNSET, UnsetType
+
 from fabula.access import ApiKey, BrowserSession, NewKey, Person
 from fabula.workspace.schemas.schema import Schema, describe
 
@@ -45,6 +47,7 @@ class KeyInfo(Schema):
     rights: tuple[str, ...] | None
     created_at: str
     revoked_at: str | None
+    project_titles: tuple[str, ...] | UnsetType | None = UNSET
 
 
 class SessionInfo(Schema):
@@ -78,9 +81,11 @@ def describe_account(person: Person, titles: Mapping[str, str]) -> AccountInfo:
     return describe(AccountInfo, person, roles=roles)
 
 
-def describe_key(key: ApiKey) -> KeyInfo:
-    """Describe a key."""
-    return describe(KeyInfo, key, account=key.person)
+def describe_key(key: ApiKey, titles: Mapping[str, str] | None = None) -> KeyInfo:
+    """Describe a key, perhaps with the `titles` of projects, by id."""
+    own = None if key.projects is None else tuple(sorted(key.projects))
+    named = UNSET if titles is None else own and tuple(titles.get(one, one) for one in own)
+    return describe(KeyInfo, key, account=key.person, projects=own, project_titles=named)
 
 
 def describe_session(session: BrowserSession) -> SessionInfo:
