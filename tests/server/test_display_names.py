@@ -69,3 +69,13 @@ def test_projects_that_came_from_files_and_those_of_keys_have_their_titles(
     listed = client.get("/api/keys").json()["items"]
     assert [one["projectTitles"] for one in listed] == [["The Lantern Coast"]]
     assert {one["title"] for one in client.get("/api/jobs").json()["projects"]} >= {"The Lamp"}
+
+
+def test_the_role_of_a_player_names_its_character_and_its_chapters(client: httpx2.Client, story: ProjectHandle) -> None:
+    client.post("/api/accounts", json={"account": "bob", "name": "Bob"})
+    first = client.get(f"/api/projects/{story.id}/chapters").json()["items"][0]
+    role = {"role": "player", "character": "Mara Venn", "documents": [first["id"]]}
+    given = client.put(f"/api/accounts/bob/roles/{story.id}", json=role)
+    assert given.status_code == 200, given.text
+    (shown,) = client.get("/api/accounts/bob").json()["roles"]
+    assert (shown["characterNames"], shown["documentTitles"]) == (["Mara Venn"], [first["title"]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fabula.access.model import Person, Right
 from fabula.server.address import LINK_PATH
 from fabula.server.routes.route import NOTHING, Answer, Call, Route, make_list, make_record, mount
+from fabula.workspace.schemas.display_names import DisplayNames
 from fabula.workspace.schemas.people import (
     AccountInfo,
     KeyInfo,
@@ -22,7 +23,10 @@ def _find_titles(call: Call) -> dict[str, str]:
 
 
 def _describe_account(person: Person, call: Call) -> AccountInfo:
-    return describe_account(person, _find_titles(call))
+    def names_of(project: str) -> DisplayNames:
+        return DisplayNames(call.workspace.project(project).view)
+
+    return describe_account(person, _find_titles(call), names_of)
 
 
 _ACCOUNT = Answer(AccountInfo, _describe_account)
