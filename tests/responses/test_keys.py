@@ -92,6 +92,23 @@ def test_a_lease_that_is_renewed_goes_on(store: Store) -> None:
     assert "has not ended" in refuse(store)
 
 
+def test_whoever_answers_renews_its_lease(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.workspace.responses.RENEW_SECONDS", 0.02)
+    lease = claim(store, lease_seconds=0)
+
+    def read_end() -> str:
+        with store.read(user="ann") as reading:
+            return str(reading.require(request_keys, key="k").held_until)
+
+    async def answer_slowly(before: str) -> None:
+        async with ResponseLog(store).hold("ann", lease):
+            while read_end() == before:
+                await asyncio.sleep(0.02)
+
+    asyncio.run(asyncio.wait_for(answer_slowly(read_end()), 20))
+    assert "has not ended" in refuse(store)
+
+
 def test_who_has_lost_its_lease_changes_nothing_more(store: Store) -> None:
     lost = claim(store, lease_seconds=0)
     taken = claim(store)
