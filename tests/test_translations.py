@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import string
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +17,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "fabula"
 TRANSLATED = [language for language in list_languages() if language != ENGLISH]
 COMMAND_LINE = SOURCE / "cli"
 # Which argument of a call is the template that translations go by. `say` and `warn` take a message as well.
+COMMAND = re.compile(r"\bfabula (?!rules\b)[a-z]|(?<![\w-])--[a-z]")  # a command, or an option of one
+INSTALLER = "pip install"  # what is installed is so at every interface
 MAKERS = {"message": 0, "plural": 2, "translate": 0, "say": 0, "warn": 0, "invalid_request": 0}
 
 
@@ -56,6 +59,23 @@ def is_command(decorator: ast.expr) -> bool:
     return isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith(".command")
 
 
+def find_commands() -> dict[str, str]:
+    """Return the templates beside the command line that name a command for everybody, and where they stand."""
+    found: dict[str, str] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path.is_relative_to(COMMAND_LINE):
+            continue
+        tree = ast.parse(path.read_text("utf-8"))
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+        advised = {id(node.args[0]) for node in calls if ast.unparse(node.func) == "advise"}
+        for node in calls:
+            if ast.unparse(node.func) in MAKERS and id(node) not in advised:
+                texts = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+                place = f"{path.relative_to(SOURCE)}:{node.lineno}"
+                found |= {one: place for one in texts if COMMAND.search(one) and INSTALLER not in one}
+    return found
+
+
 def field_names(template: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(template) if name}
 
@@ -69,6 +89,11 @@ def test_every_sentence_is_translated(language: str) -> None:
     translations = load_translations(language)
     missing = {template: place for template, place in find_templates().items() if template not in translations}
     assert not missing
+
+
+def test_sentences_for_every_reader_name_no_command_and_no_option() -> None:
+    """Over HTTP nobody can type one: beside the command line they stand in the first half of an `advise`."""
+    assert find_commands() == {}
 
 
 @pytest.mark.parametrize("language", TRANSLATED)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fabula.codex import Entry, Level, Relation
+from fabula.context.request import Grants, Principal
 from fabula.context.trace import Reason
 from fabula.conversation.model import Message
 from fabula.core.fragment import Layer
 from fabula.core.relevance import DETECTED, REQUESTED
+from fabula.core.story import Perspective, Position
 from tests.manuscript.stories import ask, chapter, everything, filler, reason, sources, story
 
 
@@ -230,3 +233,26 @@ def test_an_unknown_name_in_include_is_a_warning() -> None:
     warned = ask(project, include=("nobody-at-all",)).warnings
     assert [warning.partition(":")[0] for warning in warned] == ["CONTEXT_NAME_UNKNOWN"]
     assert "nobody-at-all" in warned[0]
+
+
+def test_what_is_included_by_hand_and_may_not_be_known_here_is_a_warning_with_the_reason() -> None:
+    entries = [entry("Heir", known_to=frozenset()), entry("Wreck", since=Position("ch-2")), *ENTRIES]
+    project = story(chapter(1, "One."), chapter(2, "Two."), entries=entries)
+    warned = ask(project, document_id="ch-1", include=("heir", "wreck", "mara")).warnings
+    assert [warning.partition(":")[0] for warning in warned] == ["CONTEXT_INCLUDE_HIDDEN"] * 2
+    assert "Heir was to be included and is not in the prompt: the reader does not know this, and nobody" in warned[0]
+    assert "Wreck was to be included and is not in the prompt: it is revealed in chapter 2." in warned[1]
+    both = ask(project, document_id="ch-1", include=("mara",), exclude=("mara",)).warnings
+    assert [warning.partition(":")[0] for warning in both] == ["CONTEXT_INCLUDE_HIDDEN"]
+    assert "it was excluded by hand" in both[0]
+
+
+def test_who_has_limits_is_warned_of_hidden_and_of_missing_things_in_the_same_words() -> None:
+    limits = Principal(grants=Grants(perspectives=frozenset({Perspective.READER})))
+    project = story(chapter(1, "One."), entries=[entry("Heir", known_to=frozenset()), *ENTRIES])
+    hidden, unknown = (
+        project.with_principal(limits).assemble(replace(project.request(), include=(name,))).warnings
+        for name in ("heir", "none")
+    )
+    assert [one.partition(":")[0] for one in hidden] == ["CONTEXT_NAME_UNKNOWN"]
+    assert [one.replace("heir", "none") for one in hidden] == list(unknown)

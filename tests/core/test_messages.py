@@ -6,7 +6,7 @@ import pytest
 
 from fabula.core import messages
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Sentence, join_alternatives, message, plural
+from fabula.core.messages import Sentence, advise, join_alternatives, message, plural, show
 
 
 @pytest.fixture
@@ -70,3 +70,11 @@ def test_quotation_marks_inside_quotation_marks_are_single_ones() -> None:
     assert message("Constraint {number} is gone: “{text}”", number=1, text="不得出现“忽然”").render() == (
         "Constraint 1 is gone: “不得出现‘忽然’”"
     )
+
+
+def test_advice_names_a_command_at_the_command_line_alone() -> None:
+    advice = advise(message("Make one: fabula new TITLE."), message("Make one."))
+    sentence = message("There is no project. {advice}", advice=advice)
+    assert str(sentence) == "There is no project. Make one."
+    assert show(sentence, "en", on_command_line=True) == "There is no project. Make one: fabula new TITLE."
+    assert show((advice,), "en", on_command_line=True) == "Make one: fabula new TITLE."

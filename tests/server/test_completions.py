@@ -199,6 +199,18 @@ def test_a_failure_before_any_text_has_its_status_and_openais_form(server: Runni
         assert refused.value.code == "LLM_REFUSED"
 
 
+def test_a_name_of_any_script_can_be_said_in_a_header(
+    harbour: Workspace, server: RunningServer, model: ModelServer
+) -> None:
+    harbour.project("Harbour").chapters.add("夜航", text="Mara 出海了。")
+    model.script = openai_answer("Yes.")
+    body = {"model": "fabula/Harbour", "messages": [say("Who is Mara?")]}
+    with server.client() as client:
+        headers = [(b"Fabula-Document", "夜航".encode())]
+        answer = client.post("/v1/chat/completions", json=body, headers=headers)
+    assert answer.status_code == 200, answer.text
+
+
 def test_tools_for_a_provider_that_takes_none_are_the_clients_mistake(
     server: RunningServer, model: ModelServer
 ) -> None:

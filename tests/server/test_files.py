@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import zipfile
+from collections.abc import Mapping
+from importlib import resources
+from io import BytesIO
+from pathlib import Path
+from tempfile import gettempdir
+
 import httpx2
 import pytest
 
+from fabula.formats import bounded_import
 from fabula.workspace.project import ProjectHandle
 
 
@@ -34,6 +42,93 @@ def test_a_manuscript_that_was_fetched_is_imported_as_a_new_project(
     made = client.post("/api/imports", params=name, content=text.content)
     assert made.status_code == 201, made.text
     assert made.json()["characters"] > 10_000
+
+
+def make_zip(files: Mapping[str, str | bytes]) -> bytes:
+    """A ZIP file with these files, whatever their names are."""
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+def read_sample() -> dict[str, str | bytes]:
+    """The files of the project folder of a sample."""
+    folder = Path(str(resources.files("fabula") / "samples" / "lantern_coast"))
+    return {str(one.relative_to(folder)): one.read_bytes() for one in sorted(folder.rglob("*")) if one.is_file()}
+
+
+@pytest.mark.parametrize("top", ["", "my-story/"])
+def test_a_project_folder_as_a_zip_file_is_imported_as_a_whole_project(
+    client: httpx2.Client, story: ProjectHandle, top: str
+) -> None:
+    packed = make_zip({top + name: content for name, content in read_sample().items()})
+    made = client.post("/api/imports", params={"fileName": "coast.zip", "title": "Once more"}, content=packed)
+    assert made.status_code == 201, made.text
+    for part in ("codex", "constraints", "chapters"):
+        copy = client.get(f"/api/projects/{made.json()['projectId']}/{part}").json()["items"]
+        own = client.get(f"/api/projects/{story.id}/{part}").json()["items"]
+        assert [one["id"] for one in copy] == [one["id"] for one in own] != []
+
+
+PROJECT_TOML = '[[chapters]]\nid = "one"\nfile = "{file}"\n'
+HOSTILE = {
+    "a path outside": ({"project.toml": "title = 'x'", "../../evil.md": "# Evil"}, 400, "IMPORT_UNSAFE"),
+    "an absolute path": ({"project.toml": "title = 'x'", "/srv/evil.md": "# Evil"}, 400, "IMPORT_UNSAFE"),
+    "a path of Windows": ({"project.toml": "title = 'x'", "a\\..\\..\\evil.md": "# Evil"}, 400, "IMPORT_UNSAFE"),
+    "a file outside": ({"project.toml": PROJECT_TOML.format(file="../../../etc/hostname")}, 400, "PROJECT_INVALID"),
+    "a file and a folder of one name": ({"project.toml": "title = 'x'", "a": "", "a/b": ""}, 400, "IMPORT_UNREADABLE"),
+    "a name that is too long": ({"project.toml": "title = 'x'", "x" * 300: ""}, 400, "IMPORT_UNSAFE"),
+    "a bomb": ({"project.toml": PROJECT_TOML.format(file="a"), "a": b"\0" * 60_000_000}, 413, "IMPORT_TOO_LARGE"),
+    "too many files": (
+        {"project.toml": "title = 'x'", **{f"{one}.md": "" for one in range(6_000)}},
+        413,
+        "IMPORT_TOO_LARGE",
+    ),
+    "no TOML": ({"project.toml": "= = ="}, 400, "PROJECT_INVALID"),
+}
+
+
+@pytest.mark.parametrize(("files", "status", "code"), HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_project_archive_is_refused_and_changes_nothing(
+    client: httpx2.Client, files: Mapping[str, str | bytes], status: int, code: str
+) -> None:
+    before = client.get("/api/projects").json()
+    left = {one.name for one in Path(gettempdir()).glob("fabula-project-*")}
+    refused = client.post("/api/imports", params={"fileName": "coast.zip"}, content=make_zip(files))
+    assert (refused.status_code, refused.json()["code"]) == (status, code), refused.text
+    assert gettempdir() not in refused.json()["detail"]
+    assert client.get("/api/projects").json() == before
+    assert {one.name for one in Path(gettempdir()).glob("fabula-project-*")} <= left
+
+
+def test_a_link_in_a_project_archive_is_refused(client: httpx2.Client) -> None:
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("project.toml", PROJECT_TOML.format(file="link"))
+        link = zipfile.ZipInfo("link")
+        link.external_attr = 0o120777 << 16
+        archive.writestr(link, "/etc/hostname")
+    refused = client.post("/api/imports", params={"fileName": "coast.zip"}, content=packed.getvalue())
+    assert (refused.status_code, refused.json()["code"]) == (400, "IMPORT_UNSAFE")
+
+
+def test_a_project_archive_is_read_in_a_process_that_is_killed_when_it_takes_too_long(
+    client: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded_import, "MAX_SECONDS", 0)
+    left = {one.name for one in Path(gettempdir()).glob("fabula-project-*")}
+    refused = client.post("/api/imports", params={"fileName": "coast.zip"}, content=make_zip(read_sample()))
+    assert (refused.status_code, refused.json()["code"]) == (413, "IMPORT_TOO_LARGE")
+    assert {one.name for one in Path(gettempdir()).glob("fabula-project-*")} <= left
+
+
+def test_a_project_archive_is_not_imported_into_a_project(client: httpx2.Client, story: ProjectHandle) -> None:
+    name = {"fileName": "coast.zip", "into": story.id}
+    refused = client.post("/api/imports", params=name, content=make_zip(read_sample()))
+    assert (refused.status_code, refused.json()["code"]) == (400, "IMPORT_UNREADABLE")
+    assert "a project of its own" in refused.json()["detail"]
 
 
 @pytest.mark.parametrize(

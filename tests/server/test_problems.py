@@ -51,6 +51,21 @@ def test_a_refusal_is_in_the_language_that_was_asked_for(client: httpx2.Client, 
     assert re.search(r"[\u4e00-\u9fff]", chinese.json()["detail"])
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_refusal_over_http_names_the_field_and_no_option_of_the_command_line(
+    client: httpx2.Client, story: ProjectHandle, language: str
+) -> None:
+    first, second = client.get(f"/api/projects/{story.id}/chapters").json()["items"][:2]
+    url, headers = f"/api/projects/{story.id}/chapters/{first['id']}/title", {"Accept-Language": language}
+    refused = client.put(url, json={"title": second["title"]}, headers=headers)
+    assert (refused.status_code, refused.json()["code"]) == (409, "STORE_DUPLICATE")
+    assert "`allowDuplicate`" in refused.json()["detail"]
+    assert "--" not in refused.json()["detail"]
+    missing = client.post(f"/api/projects/{story.id}/runs/last/accept", headers=headers)
+    assert missing.status_code == 404
+    assert "fabula " not in missing.json()["detail"]
+
+
 def test_an_unexpected_exception_is_sent_and_logged_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         try:

@@ -12,6 +12,7 @@ import pytest
 from litestar import Litestar
 
 from fabula.server.accounts import Accounts
+from fabula.server.api_page import make_page
 from fabula.server.app import make_app
 from fabula.server.head_requests import HeadRequests
 from fabula.server.openapi import choose_path_example, make_document
@@ -118,6 +119,35 @@ def test_the_description_refers_to_nothing_that_it_does_not_define() -> None:
     operations = [one for path in msgspec.json.decode(document)["paths"].values() for one in path.values()]
     assert len(operations) == len(ROUTES) + 3 + 2 + 2 + 4  # streams and events, sessions, health, OpenAI's API
     assert all(one["summary"] for one in operations)
+
+
+def list_descriptions(document: object) -> Iterator[str]:
+    """Return every summary and description of an OpenAPI document."""
+    if isinstance(document, dict):
+        yield from (document[name] for name in ("summary", "description") if isinstance(document.get(name), str))
+        for one in document.values():
+            yield from list_descriptions(one)
+    elif isinstance(document, list):
+        for one in document:
+            yield from list_descriptions(one)
+
+
+def test_descriptions_have_the_words_of_json_and_refer_to_no_requirement() -> None:
+    document = msgspec.json.decode(msgspec.json.encode(make_document(ROUTES)))
+    fields = {name for one in document["components"]["schemas"].values() for name in one.get("properties", ())}
+    described = list(list_descriptions(document))
+    assert len(described) > 500
+    of_python = re.compile(r"\b(?:None|True|False|UNSET|str|int|bool|dict|tuple)\b|\([a-z]{3}-\d+|\n ")
+    assert [one for one in described if of_python.search(one)] == []
+    named = {name for one in described for name in re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", one)}
+    assert named - fields == set()
+
+
+def test_the_page_of_routes_names_types_of_json() -> None:
+    page = make_page(ROUTES)
+    assert "<dd>list of string or null, optional</dd>" in page
+    assert "<dd>boolean, optional</dd>" in page
+    assert re.findall(r"\b(?:None|True|False|tuple|bool|UnsetType|typing)\b|\([a-z]{3}-\d+", page) == []
 
 
 def test_the_server_has_no_address_beside_the_table_but_those_that_need_no_rule(workspace: Workspace) -> None:

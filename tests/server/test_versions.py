@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from fabula.core.errors import FabulaError
+from fabula.responses.keys import KeyLease
 from fabula.server.handlers import is_coroutine
 from fabula.server.pages import cut_page
 from fabula.server.routes import ROUTES, Route
@@ -173,8 +174,9 @@ def test_of_requests_that_are_sent_at_once_with_one_key_one_is_done(server: Runn
 
 def test_the_key_of_one_person_is_not_that_of_another(workspace: Workspace) -> None:
     responses = workspace.responses
-    assert responses.claim("ann", "k", "one") is None
-    assert responses.claim("bea", "k", "two") is None
+    first, second = responses.claim("ann", "k", "one"), responses.claim("bea", "k", "two")
+    assert isinstance(first, KeyLease)
+    assert isinstance(second, KeyLease)
 
 
 def test_the_pages_of_a_list_are_the_list(client: httpx2.Client, base: str) -> None:

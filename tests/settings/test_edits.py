@@ -10,6 +10,7 @@ import pytest
 
 from fabula.context.budget import BudgetProfile, Limits, Share
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import show
 from fabula.manuscript import projects
 from fabula.settings import edits as service
 from fabula.settings.registry import SettingScope
@@ -151,7 +152,8 @@ def test_a_scope_that_may_not_set_it_is_refused_with_the_right_command(
 ) -> None:
     error = refuse(coast, partial(service.set_value, name=name, value=value, scope=scope))
     assert error.code is Code.SETTING_INVALID
-    assert command in error.sentence
+    assert command in show(error.message, "en", on_command_line=True)
+    assert "fabula " not in error.sentence
 
 
 @pytest.mark.parametrize("name", ["lateJoinrs", "History.PageSize", "theme"])

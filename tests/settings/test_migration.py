@@ -90,7 +90,16 @@ def old_store(store: Store, address: str, rows: dict[str, dict[str, str]], perso
                 connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
         connection.execute(text("DROP TABLE undo_steps"))
         connection.execute(text("DROP TABLE user_undo_steps"))
-        for table in ("request_keys", "streams", "stream_events", "people", "api_keys", "sessions", *MODEL_TABLES):
+        for table in (
+            "request_keys",
+            "streams",
+            "stream_events",
+            "people",
+            "api_keys",
+            "sessions",
+            "sign_in_failures",
+            *MODEL_TABLES,
+        ):
             connection.execute(text(f"DROP TABLE {table}"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))
     store.close()

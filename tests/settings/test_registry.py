@@ -116,7 +116,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_ones(wrong: str, nearest: s
 
 
 def test_a_name_like_no_other_is_refused_with_the_command_that_lists_all() -> None:
-    assert "fabula setting list" in refusal(lambda: find_setting("zzzz"))
+    assert "list of settings" in refusal(lambda: find_setting("zzzz"))
 
 
 @pytest.mark.parametrize(

@@ -11,3 +11,6 @@ CONVERSATION_COLUMNS = {
 }
 
 MODEL_TABLES = ("codex_quotations", "needs")
+
+RESPONSE_TABLES = ("request_keys", "streams", "stream_events")
+ACCESS_TABLES = ("people", "api_keys", "sessions", "sign_in_failures")

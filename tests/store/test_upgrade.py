@@ -18,17 +18,21 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, inspect, make_url, text
+from sqlalchemy import Engine, create_engine, inspect, make_url, text
 
 import fabula
+from fabula.access.edits import MAX_FAILURES, find_wait, list_sessions
+from fabula.access.passwords import hash_secret
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import documents, projects
 from fabula.manuscript.tables import documents as rows
+from fabula.responses.keys import claim_key
 from fabula.store import upgrade
 from fabula.store.backup import list_backups
 from fabula.store.connections import DATABASE_FILE, begin, is_server_url, make_postgres_engine, make_sqlite_engine
 from fabula.store.schema import METADATA, table_info
 from fabula.store.store import Store
+from fabula.store.tables import LOCAL_USER
 from fabula.store.upgrade import LATEST_VERSION, find_schema_version
 from tests.store.workers import CROWD, run_program
 
@@ -153,7 +157,7 @@ def test_a_store_of_before_the_workspace_is_upgraded_and_keeps_every_row(before_
     store.close()
     after = _contents(file)
     kept_for_a_while = {"continuity", "prefixes", "assemblies", "request_keys", "streams", "stream_events"}
-    access, by_model = {"people", "api_keys", "sessions"}, {"codex_quotations", "needs"}
+    access, by_model = {"people", "api_keys", "sessions", "sign_in_failures"}, {"codex_quotations", "needs"}
     assert after.keys() - before.keys() == {"undo_steps", "user_undo_steps", *kept_for_a_while, *access, *by_model}
     assert _without_settings(after, before) == _without_settings(before, before)
     copies = [copy for copy in list_backups(file) if copy.stem.endswith("before-upgrade")]
@@ -168,6 +172,28 @@ def test_a_store_of_each_earlier_version_is_upgraded(empty: list[str]) -> None:
         _assert_tables_match(store)
         projects.create(store, "Works")
         store.close()
+
+
+def test_wrong_passwords_move_into_a_table_of_their_own_and_cut_off_requests_stay_taken(empty: list[str]) -> None:
+    address = empty[0]
+    _make_store(address, "0021")
+    insert = "INSERT INTO sessions (user_id, id, person, made, until) VALUES ('owner', :id, :person, '2026', :until)"
+    later, counted = "2999-01-01T00:00:00.000000Z", f"failure:{hash_secret('ann')}"
+    failures = [{"id": f"failure:{one}", "person": counted, "until": later} for one in range(MAX_FAILURES)]
+    kept = "INSERT INTO request_keys (user_id, key, fingerprint, made_at) VALUES ('owner', 'k', 'f', '2999')"
+    engine = _make_engine(address)
+    with engine.begin() as connection:
+        connection.execute(text(insert), [{"id": "a-session", "person": "ann", "until": later}, *failures])
+        connection.execute(text(kept))
+    engine.dispose()
+    store = Store.open(address)
+    with store.write(user=LOCAL_USER) as tx:
+        assert find_wait(tx, "ann") > 0
+        assert [one.person for one in list_sessions(tx)] == ["ann"]
+        with pytest.raises(FabulaError) as refused:
+            claim_key(tx, "k", "f")
+    assert refused.value.code is Code.HTTP_KEY_REUSED
+    store.close()
 
 
 def test_several_processes_upgrade_a_store_at_once_and_all_succeed(empty: list[str]) -> None:
@@ -324,16 +350,19 @@ def test_every_mark_in_the_story_is_a_document_and_an_offset() -> None:
 
 def _make_store(address: str, version: str) -> None:
     """Make a store whose tables are of an earlier version."""
-    if is_server_url(address):
-        engine = make_postgres_engine(address)
-    else:
-        engine = make_sqlite_engine(Path(address) / DATABASE_FILE)
+    engine = _make_engine(address)
     config = Config()
     config.set_main_option("script_location", str(Path(upgrade.__file__).parent / "migrations"))
     with engine.connect() as connection, begin(connection, writing=True):
         config.attributes["connection"] = connection
         command.upgrade(config, version)
     engine.dispose()
+
+
+def _make_engine(address: str) -> Engine:
+    return (
+        make_postgres_engine(address) if is_server_url(address) else make_sqlite_engine(Path(address) / DATABASE_FILE)
+    )
 
 
 def _contents(file: Path) -> dict[str, list[Any]]:

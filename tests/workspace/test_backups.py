@@ -164,7 +164,16 @@ def test_a_copy_of_an_older_version_is_upgraded(folder: Path, tmp_path: Path) ->
                 connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.execute("DROP TABLE undo_steps")
         connection.execute("DROP TABLE user_undo_steps")
-        for table in ("request_keys", "streams", "stream_events", "people", "api_keys", "sessions", *MODEL_TABLES):
+        for table in (
+            "request_keys",
+            "streams",
+            "stream_events",
+            "people",
+            "api_keys",
+            "sessions",
+            "sign_in_failures",
+            *MODEL_TABLES,
+        ):
             connection.execute(f"DROP TABLE {table}")
         connection.execute("UPDATE alembic_version SET version_num = '0007'")
     connection.close()

@@ -339,7 +339,7 @@ def test_a_branch_that_is_appended_names_its_parent_and_is_read_as_a_branch(
     party.conversations.correct("Breakfast", "m1", "早")
     report = party.chat_files.export_file("Breakfast", folder, append=True)
     (notice,) = (str(one) for one in report.warnings if "corrected since" in str(one))
-    assert notice.endswith("--overwrite")
+    assert notice.endswith("overwrite the file.")
     assert decode((folder / "messages.jsonl").read_bytes())[-1]["parent_id"] == "m1"
     party.conversations.delete("Breakfast")
     (imported,) = party.chat_files.import_files(folder).conversations

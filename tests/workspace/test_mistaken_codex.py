@@ -32,8 +32,8 @@ def refuse(change: object, code: Code = Code.CODEX_INVALID) -> str:
 
 @pytest.mark.parametrize("name", ["Ahab", "Captain Ahab", "captain ahab"])
 def test_a_second_entry_of_a_name_that_another_has_is_refused(book: ProjectHandle, name: str) -> None:
-    assert "--yes" in refuse(lambda: book.codex.add(name), Code.STORE_DUPLICATE)
-    assert "--yes" in refuse(lambda: book.codex.edit("Starbuck", name=name), Code.STORE_DUPLICATE)
+    assert "`allowDuplicate`" in refuse(lambda: book.codex.add(name), Code.STORE_DUPLICATE)
+    assert "`allowDuplicate`" in refuse(lambda: book.codex.edit("Starbuck", name=name), Code.STORE_DUPLICATE)
     assert [one.name for one in book.codex.list_entries()] == ["Ahab", "Starbuck"]
     made = book.codex.add(name, allow_duplicate=True)
     assert [(shared, other.name) for shared, other in book.codex.list_namesakes(made.id)] == [(name, "Ahab")]

@@ -10,6 +10,7 @@ import pytest
 from fabula.codex import Entry, edits
 from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import show
 from fabula.manuscript import documents
 from fabula.manuscript.revisions import compare_texts
 from fabula.store.schema import MAX_SHORT_TEXT
@@ -70,14 +71,15 @@ def test_no_project_gets_the_number_of_another_when_one_is_loaded_deleted_or_res
 def test_a_title_that_is_taken_is_refused(workspace: Workspace, tmp_path: Path) -> None:
     workspace.create_project("One").save(tmp_path / "one.fabula")
     workspace.create_project("Two")
-    for change in (
-        lambda: workspace.rename_project("Two", "One"),
-        lambda: workspace.load_save(tmp_path / "one.fabula"),
+    for change, field in (
+        (lambda: workspace.rename_project("Two", "One"), "`allowDuplicate`"),
+        (lambda: workspace.load_save(tmp_path / "one.fabula"), "`beside`"),
     ):
         with pytest.raises(FabulaError) as refused:
             change()
         assert refused.value.code is Code.STORE_DUPLICATE
-        assert "--yes" in str(refused.value.message)
+        assert field in str(refused.value.message)
+        assert "--yes" in show(refused.value.message, "en", on_command_line=True)
         assert sorted(one.title for one in workspace.projects()) == ["One", "Two"]
     workspace.rename_project("Two", "One", allow_duplicate=True)
     workspace.load_save(tmp_path / "one.fabula", LoadChoices(beside=True))

@@ -17,7 +17,7 @@ from sqlalchemy import Row
 
 from fabula.access.model import ApiKey, BrowserSession, Membership, NewKey, Person, Right, Role
 from fabula.access.passwords import hash_password, hash_secret, is_password, make_secret
-from fabula.access.tables import api_keys, people, sessions
+from fabula.access.tables import api_keys, people, sessions, sign_in_failures
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, new_id, parse_timestamp
 from fabula.core.messages import message
@@ -33,7 +33,6 @@ SESSION_DAYS = 30
 LINK_SECONDS = 600
 MAX_FAILURES, WAIT_SECONDS = 5, 60  # wrong passwords of an account, and how long it waits then
 MAX_COUNTED = 10_000  # wrong passwords that are counted at a time; the oldest are forgotten
-_FAILURE = "failure:"  # before the number of a wrong password, which is counted among the sessions
 _LINK = "link:"  # before the hash of a link's code, so that no code is taken for a session
 _SHOWN_HASH = 12
 _PERSON = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
@@ -229,34 +228,33 @@ def list_sessions(reading: ReadTransaction, person_id: str | None = None) -> lis
     return [
         BrowserSession(id=row.id[:_SHOWN_HASH], person=row.person, created_at=row.made, ends_at=row.until)
         for row in reading.rows(sessions, *where, order=latest_first)
-        if row.until > now and not row.id.startswith((_LINK, _FAILURE))
+        if row.until > now and not row.id.startswith(_LINK)
     ]
 
 
 def count_failure(tx: WriteTransaction, account: str) -> None:
     """Count a wrong password of an account, which need not exist."""
-    tx.delete_rows(sessions, sessions.c.until < current_timestamp())
-    counted = tx.rows(sessions, sessions.c.id.startswith(_FAILURE), order=(sessions.c.made.desc(),), only=("id",))
+    failures = sign_in_failures
+    tx.delete_rows(failures, failures.c.until < current_timestamp())
+    counted = tx.rows(failures, order=(failures.c.made.desc(), failures.c.id), only=("id",))
     for row in counted[MAX_COUNTED - 1 :]:
-        tx.delete_rows(sessions, sessions.c.id == row.id)
-    _insert_session(tx, _FAILURE + new_id(), _name_failures(account), timedelta(seconds=WAIT_SECONDS))
+        tx.delete_rows(failures, failures.c.id == row.id)
+    values = {"id": new_id(), "account": hash_secret(account)}  # no name of an account, and of one length
+    tx.insert(failures, {**values, **_last_for(timedelta(seconds=WAIT_SECONDS))})
 
 
 def find_wait(reading: ReadTransaction, account: str) -> float:
     """Return how many seconds an account waits after too many wrong passwords; 0 where it does not."""
-    own = (sessions.c.person == _name_failures(account), sessions.c.until > current_timestamp())
-    ends = [row.until for row in reading.rows(sessions, *own, order=(sessions.c.until.desc(),), only=("until",))]
+    failures = sign_in_failures
+    own = (failures.c.account == hash_secret(account), failures.c.until > current_timestamp())
+    ends = [row.until for row in reading.rows(failures, *own, order=(failures.c.until.desc(),), only=("until",))]
     last = parse_timestamp(ends[0]) if len(ends) >= MAX_FAILURES else None
     return 0.0 if last is None else (last - datetime.now(UTC)).total_seconds()
 
 
 def forget_failures(tx: WriteTransaction, account: str) -> None:
     """Forget the wrong passwords of an account, because the right one came."""
-    tx.delete_rows(sessions, sessions.c.person == _name_failures(account))
-
-
-def _name_failures(account: str) -> str:
-    return _FAILURE + hash_secret(account)  # no name of an account, and of one length
+    tx.delete_rows(sign_in_failures, sign_in_failures.c.account == hash_secret(account))
 
 
 def end_sessions(tx: WriteTransaction, person_id: str, secret: str | None = None) -> None:
@@ -266,8 +264,13 @@ def end_sessions(tx: WriteTransaction, person_id: str, secret: str | None = None
 
 
 def _insert_session(tx: WriteTransaction, ident: str, person_id: str, length: timedelta) -> None:
+    tx.insert(sessions, {"id": ident, "person": person_id, **_last_for(length)})
+
+
+def _last_for(length: timedelta) -> dict[str, str]:
+    """When something was made, and until when it counts."""
     until = (datetime.now(UTC) + length).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    tx.insert(sessions, {"id": ident, "person": person_id, "made": current_timestamp(), "until": until})
+    return {"made": current_timestamp(), "until": until}
 
 
 def _find_owner(reading: ReadTransaction, ident: str) -> str | None:

@@ -38,3 +38,12 @@ sessions = user_table(
     text_column("made"),
     text_column("until"),
 )
+
+sign_in_failures = user_table(
+    "sign_in_failures",
+    TableInfo(area="people", owner="user", in_saves=False, tracked=False),
+    Column("id", Text, nullable=False),
+    text_column("account"),  # the hash of its name, which need not be that of an account
+    text_column("made"),
+    text_column("until"),
+)

@@ -73,7 +73,7 @@ def language_of_texts() -> Language:
 
 def render(value: object) -> str:
     """Return a message in the language of this run; anything else as it is."""
-    return str(show(value, current_language()))
+    return str(show(value, current_language(), on_command_line=True))
 
 
 def translate(template: str, /, **values: object) -> str:

@@ -303,7 +303,7 @@ def load(
         title = find_project(workspace, loaded.project_id).view.project.title
         number, name = number_project(workspace, loaded.project_id), name_project(workspace, loaded.project_id)
     if as_json:
-        print_json(describe_load(loaded, current_language()))
+        print_json(describe_load(loaded, title, current_language()))
         return
     say("{file} is loaded as project {number}, {title}.", file=path.name, number=number, title=title)
     if loaded.backup is not None:

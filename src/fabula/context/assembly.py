@@ -56,9 +56,9 @@ from fabula.context.reasons import explain_gate
 from fabula.context.recipes import CompletePreset, Recipe
 from fabula.context.recipes.conditions import ConditionContext, ConditionResult, evaluate_conditions
 from fabula.context.render import RenderedPrompt, render
-from fabula.context.request import HistoryWindow, Request, SourceRequest
+from fabula.context.request import HistoryWindow, Request, SourceRequest, has_limits
 from fabula.context.result import Result
-from fabula.context.trace import Reason, Trace, Verdict
+from fabula.context.trace import EXPLANATIONS, Reason, Trace, Verdict
 from fabula.context.vantage import at_stored_position
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part
@@ -75,6 +75,7 @@ log = logging.getLogger("fabula.context")
 _CONDITION_STATE = "preset:timed"  # the key in the source state for messages that are active or resting
 _VARIABLE_STATE = "macros"  # and for the variables of macros
 _UNLIMITED = 1 << 40
+_HIDING = (Reason.NOT_KNOWN, Reason.NOT_YET, Reason.NO_LONGER, Reason.EXCLUDED)  # what is to be included all the same
 _MAX_FITS = 10  # fits tried where token counts do not add up,
 _SMALL_STEPS = 6  # of which the first leave out little; what is cut may be cut in large pieces
 
@@ -231,7 +232,10 @@ class Assembly(Struct, kw_only=True):
             if not must_reselect and not (is_first_try and is_cut and first_shown != window.first_shown):
                 own = dict.fromkeys(source_request.warnings)
                 warnings = [*first.warnings, *others.warnings, *own, *limited, *selection.warnings]
-                warnings += [*selected.placed.warnings, *self._warn_of_unknown_names(groups, measure)]
+                warnings += [
+                    *selected.placed.warnings,
+                    *self._warn_of_includes(groups, candidates, source_request, measure),
+                ]
                 return source_request, selected, warnings
             is_first_try = False
             source_request = replace(
@@ -413,13 +417,37 @@ class Assembly(Struct, kw_only=True):
             ),
         )
 
-    def _warn_of_unknown_names(self, groups: Iterable[Sequence[Fragment]], measure: Measure) -> list[str]:
-        """Warn of names to include that no fragment has."""
+    def _warn_of_includes(
+        self,
+        groups: Iterable[Sequence[Fragment]],
+        candidates: Candidates,
+        source_request: SourceRequest,
+        measure: Measure,
+    ) -> list[str]:
+        """Warn of names to include that no fragment has, or whose fragments may not be known here (ctx-14).
+
+        A principal with limits is told of both in the same words.
+        """
         if not self.request.include:
             return []
-        known = {name for fragment in chain.from_iterable(groups) for name in fragment_names(fragment)}
-        unknown = [name for name in self.request.include if name not in known]
-        return [measure.phrases.format_warning(Code.NAME_UNKNOWN, name=name) for name in unknown]
+        offered = list(chain.from_iterable(groups))
+        hidden = {id(one): reason for one, reason, *_ in candidates.outcomes if reason in _HIDING}
+        sources = (*self.sources.first.sources, *self.sources.others.sources)
+        names_of = partial(find_character_name, sources, view=self.view)
+        warnings: list[str] = []
+        for name in self.request.include:
+            own = [fragment for fragment in offered if name in fragment_names(fragment)]
+            if own and any(id(one) not in hidden for one in own):
+                continue
+            if not own or has_limits(self.request.principal):
+                warnings.append(measure.phrases.format_warning(Code.NAME_UNKNOWN, name=name))
+                continue
+            reason = hidden[id(own[0])]
+            limits, vantage = own[0].visibilities, source_request.vantage
+            why = explain_gate(limits, reason, vantage, self.view.timeline, names_of) or EXPLANATIONS[reason]
+            shown = own[0].title or name
+            warnings.append(measure.phrases.format_warning(Code.INCLUDE_HIDDEN, name=shown, why=why))
+        return warnings
 
     def _make_continuity(self, prepared: _Prepared, source_request: SourceRequest, selected: _Selected) -> Continuity:
         selection, order, rendered = selected.selection, selected.order, selected.rendered

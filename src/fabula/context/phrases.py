@@ -31,13 +31,13 @@ HEADINGS = {
 }
 WARNINGS = {
     Code.KG_UNAVAILABLE: message(
-        "The codex could not be read, so the prompt goes without it. Try again; `fabula doctor` may tell why."
+        "The codex could not be read, so the prompt goes without it. Try again; a check of the store may tell why."
     ),
     Code.MEMORY_UNAVAILABLE: message(
-        "Memory could not be read, so the prompt goes without it. Try again; `fabula doctor` may tell why."
+        "Memory could not be read, so the prompt goes without it. Try again; a check of the store may tell why."
     ),
     Code.RETRIEVAL_UNAVAILABLE: message(
-        "Search did not answer, so the prompt goes without it. Try again; `fabula doctor` may tell why."
+        "Search did not answer, so the prompt goes without it. Try again; a check of the store may tell why."
     ),
     Code.EDITOR_UNAVAILABLE: message(
         "The text being edited could not be read, so the prompt goes without it. Save it, and try again."
@@ -60,6 +60,9 @@ WARNINGS = {
         "Narrow the search, or raise the limit."
     ),
     Code.NAME_UNKNOWN: message("Nothing called {name!r} could be included. Check the name, or the level of the entry."),
+    Code.INCLUDE_HIDDEN: message(
+        "{name} was to be included and is not in the prompt: {why}. Change that, or do not include it."
+    ),
     Code.SOURCE_NOT_IN_RECIPE: message(
         "No recipe names the source {name!r}, so it was not asked.{near} Add it to the sources of a recipe."
     ),

@@ -40,6 +40,7 @@ class FoundMessage(Struct, frozen=True):
 
     conversation_id: str
     message: Message
+    title: str = ""  # of the conversation
 
 
 def read_page(reading: ReadTransaction, conversation_id: str, *, before: str | None, limit: int) -> HistoryPage:
@@ -98,7 +99,12 @@ def search_messages(
     by_number = (desc(messages.c.number),)  # which an index knows: what is frequent is found without reading everything
     order = (desc(messages.c.at), *by_number) if conversation_id is None else by_number
     rows = reading.rows(messages, *where, order=order, limit=limit)
-    return [FoundMessage(row.conversation_id, read_struct(Message, row)) for row in rows]
+    named = conversations.c.id.in_({row.conversation_id for row in rows})
+    titles = {row.id: row.title for row in reading.rows(conversations, named, only=("id", "title"))} if rows else {}
+    return [
+        FoundMessage(row.conversation_id, read_struct(Message, row), titles.get(row.conversation_id, ""))
+        for row in rows
+    ]
 
 
 def find_conversations(

@@ -3,6 +3,9 @@
 A `Sentence` is an English template with its values. Code that detects a problem does not know who will read about it,
 so the message is put into a language where it is shown. `translations/` holds one file for each other language, from
 English template to translation; a test finds every template in the code and fails when a translation is missing.
+
+Commands and options are for readers at the command line alone. What others should do instead stands beside them in an
+`Advice`; whoever shows a sentence there says so, and everybody else gets the other half.
 """
 
 from __future__ import annotations
@@ -33,9 +36,9 @@ class Sentence(Struct, frozen=True):
     values: Mapping[str, Any] = {}
     singular: str = ""  # the template for a count of one, where English has another
 
-    def render(self, language: str = ENGLISH) -> str:
+    def render(self, language: str = ENGLISH, *, on_command_line: bool = False) -> str:
         """Return the sentence in a language; messages among its values are put into that language too."""
-        values = {name: show(value, language) for name, value in self.values.items()}
+        values = {name: show(value, language, on_command_line=on_command_line) for name, value in self.values.items()}
         is_one = bool(self.singular) and self.values["count"] == 1
         template = _translate(self, is_one, language)
         for name in _QUOTED.findall(template) if "“" in template else ():
@@ -50,9 +53,21 @@ class Sentence(Struct, frozen=True):
         return hash(self.template)
 
 
+class Advice(Struct, frozen=True):
+    """What to do next, as a value of a sentence: with commands and options, and for every other reader."""
+
+    command: Sentence
+    elsewhere: Sentence
+
+
 def message(template: str, /, **values: object) -> Sentence:
     """Make a message of an English template, which must be a literal, and the values that it names."""
     return Sentence(template, values)
+
+
+def advise(command: Sentence, elsewhere: Sentence) -> Sentence:
+    """Make a message that names commands or options at the command line, and says what to do elsewhere."""
+    return message("{advice}", advice=Advice(command, elsewhere))
 
 
 def plural(count: int, one: str, other: str, /, **values: object) -> Sentence:
@@ -60,12 +75,15 @@ def plural(count: int, one: str, other: str, /, **values: object) -> Sentence:
     return Sentence(other, {"count": count, **values}, one)
 
 
-def show(value: object, language: str) -> Any:
+def show(value: object, language: str, *, on_command_line: bool = False) -> Any:
     """Return a value as it stands in a sentence of that language: messages and lists of names as text."""
+    if isinstance(value, Advice):
+        value = value.command if on_command_line else value.elsewhere
     if isinstance(value, Sentence):
-        return value.render(language)
+        return value.render(language, on_command_line=on_command_line)
     if isinstance(value, tuple):
-        return message(", ").render(language).join(str(show(one, language)) for one in value)
+        shown = (str(show(one, language, on_command_line=on_command_line)) for one in value)
+        return message(", ").render(language).join(shown)
     return value
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import func
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, format_time, is_valid_id, new_id
-from fabula.core.messages import Sentence, join_names, message
+from fabula.core.messages import Sentence, advise, join_names, message
 from fabula.core.view import Language, Project
 from fabula.manuscript.model import Direction
 from fabula.manuscript.tables import documents
@@ -153,9 +153,12 @@ def find_project(store: Store, name: str, *, kind: Literal["book", "series"] | N
         raise FabulaError(
             Code.PROJECT_INVALID,
             message(
-                "{title} is a book, not a series. Name a series, or begin one: fabula series new TITLE. "
-                "Nothing was changed.",
+                "{title} is a book, not a series. {advice} Nothing was changed.",
                 title=found.title,
+                advice=advise(
+                    message("Name a series, or begin one: fabula series new TITLE."),
+                    message("Name a series, or begin a new one."),
+                ),
             ),
         )
     return found
@@ -172,6 +175,12 @@ def _describe(project: ProjectSummary) -> Sentence:
 def has_title(store: Store, title: str) -> bool:
     """Whether a project of the store has this title."""
     return any(one.title == title for one in list_projects(store))
+
+
+ALLOW_DUPLICATE = advise(
+    message("Choose another title, or add --yes to have both."),
+    message("Choose another title, or allow that two have it (`allowDuplicate`)."),
+)
 
 
 def check_title(store: Store, title: str, advice: Sentence, *, except_for: str = "") -> None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from fabula.access.model import Right
 from fabula.context.request import Principal
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import advise, message
 from fabula.manuscript.projects import ProjectSummary
 from fabula.workspace.grants import has_limits, limit_to_character, refuse_request
 from fabula.workspace.project import ProjectHandle
@@ -31,7 +31,10 @@ class McpAccess(Struct, frozen=True, kw_only=True):
         if self.has_limits and self.project_id is None:  # limits name the ids of one project
             raise FabulaError(
                 Code.REQUEST_INVALID,
-                message("A character belongs to a project. Name the project too: --project PROJECT"),
+                message(
+                    "A character belongs to a project. {advice}",
+                    advice=advise(message("Name the project too: --project PROJECT"), message("Name the project too.")),
+                ),
             )
 
     @property

@@ -19,7 +19,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message
 from fabula.mcp.access import McpAccess
 from fabula.mcp.tools import ToolInfo
-from fabula.workspace.arguments import VerbArgument, list_arguments
+from fabula.workspace.arguments import VerbArgument, list_arguments, to_camel
 
 MAX_ARGUMENT_CHARACTERS = 1_000_000  # in all arguments of a call
 PROJECT = "project"
@@ -83,7 +83,7 @@ def read_arguments(tool: ToolInfo, access: McpAccess, sent: Mapping[str, Any]) -
                 limit=MAX_ARGUMENT_CHARACTERS,
             ),
         )
-    known = {_to_camel(one.name): one for one in _list_arguments(tool, access)}
+    known = {to_camel(one.name): one for one in _list_arguments(tool, access)}
     names = [*([PROJECT] if tool.needs_project else []), *known]
     for name in sent:
         if name not in names:
@@ -104,13 +104,13 @@ def describe_input(tool: ToolInfo, access: McpAccess, language: str) -> dict[str
     schema = _make_schema(
         msgspec.defstruct("Arguments", [_make_field(one) for one in arguments], kw_only=True, rename="camel")
     )
-    properties = {_to_camel(one.name): schema["properties"][_to_camel(one.name)] for one in arguments}
+    properties = {to_camel(one.name): schema["properties"][to_camel(one.name)] for one in arguments}
     required = list(schema.get("required", ()))
     if tool.needs_project:
         properties = {PROJECT: {"type": "string"}, **properties}
         required += [PROJECT] if access.project_id is None else []
     for one in [PROJECT] * tool.needs_project + [argument.name for argument in arguments]:
-        properties[_to_camel(one)]["description"] = DESCRIPTIONS[one].render(language)
+        properties[to_camel(one)]["description"] = DESCRIPTIONS[one].render(language)
     return {
         "type": "object",
         "properties": properties,
@@ -145,11 +145,6 @@ def _make_field(argument: VerbArgument) -> Any:
     if argument.default is UNSET:
         return argument.name, argument.hint | UnsetType, UNSET
     return argument.name, argument.hint, argument.default
-
-
-def _to_camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(map(str.capitalize, others))
 
 
 def _measure(value: Any) -> int:

@@ -476,7 +476,7 @@ class StoryTools:
         message("Propose an edit"),
         message(
             "Propose a text for a chapter: in place of words that stand there once (`replaces`), at a place such as "
-            "after 'words', or at the end. Nothing changes until a person accepts it with fabula accept. The answer "
+            "after 'words', or at the end. Nothing changes until a person accepts it. The answer "
             "says what a program finds wrong with it."
         ),
     )

@@ -1,4 +1,9 @@
-"""Answers by idempotency key: a request that is sent again with its key is answered as before, and not done again."""
+"""Answers by idempotency key: a request that is sent again with its key is answered as before, and not done again.
+
+Whoever answers a request holds its key by a lease, which it renews while it works. What the request changes is marked
+in the same transaction as the change. So when a process is killed, the key of a request that has changed nothing can be
+taken again as soon as its lease is over, and a request that has changed something is never done twice.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +11,28 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
+from sqlalchemy import ColumnElement
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.ids import current_timestamp
-from fabula.core.messages import message
+from fabula.core.ids import current_timestamp, new_id
+from fabula.core.messages import Sentence, message
 from fabula.responses.tables import request_keys
 from fabula.store.transaction import WriteTransaction
 
 KEPT_HOURS = 24
 MAX_KEPT_BODY = 1_000_000  # characters; a longer answer is not kept, and its key stays taken
+LEASE_SECONDS = 30.0
+RENEW_SECONDS = 10.0
+
+_RUNNING = message(
+    "The first request with this Idempotency-Key has not ended. Wait a moment and try again. Nothing was changed."
+)
+_CUT_OFF = message(
+    "The first request with this Idempotency-Key has changed something, but its answer is not there: it was cut off, "
+    "or the answer was too long to keep. Look what is there before you send it with a new key. "
+    "Nothing more was changed."
+)
+_LOST = message("Another process has taken over this request. Nothing was changed.")
 
 
 class KeptResponse(Struct, frozen=True):
@@ -25,41 +43,75 @@ class KeptResponse(Struct, frozen=True):
     body: str
 
 
-def claim_key(tx: WriteTransaction, key: str, fingerprint: str) -> KeptResponse | None:
-    """Take a key for a request; return the answer where the same request was done with it already.
+class KeyLease(Struct, frozen=True):
+    """The right to answer the request of a key; it ends unless it is renewed."""
 
-    A key of another request, or of one that has not ended, is refused.
+    key: str
+    holder: str
+
+
+def claim_key(
+    tx: WriteTransaction, key: str, fingerprint: str, *, lease_seconds: float = LEASE_SECONDS
+) -> KeptResponse | KeyLease:
+    """Take a key for a request; return its answer where the same request was done with it already.
+
+    A key of another request, of one that is being answered, or of one that was cut off after it had changed something
+    is refused.
     """
-    oldest = (datetime.now(UTC) - timedelta(hours=KEPT_HOURS)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    oldest = _format_time(-timedelta(hours=KEPT_HOURS))
     tx.delete_rows(request_keys, request_keys.c.made_at < oldest)
-    row = tx.row(request_keys, key=key)
+    row, lease = tx.row(request_keys, key=key), KeyLease(key, new_id())
+    held = {"holder": lease.holder, "held_until": _format_time(timedelta(seconds=lease_seconds))}
     if row is None:
-        tx.insert(request_keys, {"key": key, "fingerprint": fingerprint, "made_at": current_timestamp()})
-        return None
+        tx.insert(request_keys, {"key": key, "fingerprint": fingerprint, "made_at": current_timestamp(), **held})
+        return lease
     if row.fingerprint != fingerprint:
-        raise FabulaError(
-            Code.HTTP_KEY_REUSED,
-            message("This Idempotency-Key belongs to another request. Use a new one. Nothing was changed."),
-        )
-    if row.status == 0:
-        raise FabulaError(
-            Code.HTTP_KEY_REUSED,
-            message(
-                "The first request with this Idempotency-Key has not ended, or was cut off. Wait a moment and try "
-                "again; if it stays so, look whether it was done before you send it with a new key. "
-                "Nothing was changed."
-            ),
-        )
-    return KeptResponse(row.status, row.headers, row.body)
+        raise _refuse(message("This Idempotency-Key belongs to another request. Use a new one. Nothing was changed."))
+    if row.status:
+        return KeptResponse(row.status, row.headers, row.body)
+    if row.held_until > current_timestamp():
+        raise _refuse(_RUNNING)
+    if row.has_changes:
+        raise _refuse(_CUT_OFF)
+    # Whoever held it may be about to commit its first change: this waits for that, and looks again.
+    is_free = (request_keys.c.holder == row.holder, request_keys.c.has_changes == 0)
+    if not tx.update_rows(request_keys, held, request_keys.c.key == key, *is_free):
+        raise _refuse(_RUNNING)
+    return lease
 
 
-def keep_response(tx: WriteTransaction, key: str, kept: KeptResponse) -> None:
-    """Keep the answer to the request of a key."""
+def renew_lease(tx: WriteTransaction, lease: KeyLease) -> None:
+    """Hold a key for another while, because its request is still being answered."""
+    values = {"held_until": _format_time(timedelta(seconds=LEASE_SECONDS))}
+    tx.update_rows(request_keys, values, *_match(lease))
+
+
+def mark_changes(tx: WriteTransaction, lease: KeyLease) -> None:
+    """Mark in the transaction of a change that the request of a key has made one; refused where the lease is lost."""
+    if not tx.update_rows(request_keys, {"has_changes": 1}, *_match(lease)):
+        raise _refuse(_LOST)
+
+
+def keep_response(tx: WriteTransaction, lease: KeyLease, kept: KeptResponse) -> None:
+    """Keep the answer to the request of a key; one that is too long only ends the lease."""
+    values: dict[str, object] = {"held_until": ""}
     if len(kept.body) <= MAX_KEPT_BODY:
-        values = {"status": kept.status, "headers": dict(kept.headers), "body": kept.body}
-        tx.update_rows(request_keys, values, request_keys.c.key == key)
+        values |= {"status": kept.status, "headers": dict(kept.headers), "body": kept.body}
+    tx.update_rows(request_keys, values, *_match(lease))
 
 
-def release_key(tx: WriteTransaction, key: str) -> None:
+def release_key(tx: WriteTransaction, lease: KeyLease) -> None:
     """Give a key back, because its request was refused."""
-    tx.delete_rows(request_keys, request_keys.c.key == key)
+    tx.delete_rows(request_keys, *_match(lease))
+
+
+def _match(lease: KeyLease) -> tuple[ColumnElement[bool], ...]:
+    return request_keys.c.key == lease.key, request_keys.c.holder == lease.holder
+
+
+def _refuse(sentence: Sentence) -> FabulaError:
+    return FabulaError(Code.HTTP_KEY_REUSED, sentence)
+
+
+def _format_time(later: timedelta) -> str:
+    return (datetime.now(UTC) + later).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -17,6 +17,9 @@ request_keys = user_table(
     json_column("headers", "{}"),
     text_column("body"),
     text_column("made_at"),
+    text_column("holder"),  # who answers the request
+    text_column("held_until"),  # by then the holder has renewed its lease, or is gone
+    integer_column("has_changes"),  # 1 when the request has changed something
     key=("key",),
 )
 

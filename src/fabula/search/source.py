@@ -369,7 +369,7 @@ class SharedWords(Sentence, frozen=True, kw_only=True):
     text: str
     query: Query
 
-    def render(self, language: str = ENGLISH) -> str:
+    def render(self, language: str = ENGLISH, *, on_command_line: bool = False) -> str:
         """Return the sentence, with the words that are worth naming; there may be none."""
         heaviest = max((weight for _, weight in self.query.parts), default=0.0)
         asked = [text for text, weight in self.query.parts if weight == heaviest]

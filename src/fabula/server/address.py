@@ -9,7 +9,7 @@ from msgspec import Struct
 from fabula.access.passwords import make_secret
 from fabula.core.errors import Code, FabulaError
 from fabula.core.file_errors import describe_os_error
-from fabula.core.messages import message
+from fabula.core.messages import advise, message
 from fabula.server.accounts import Accounts
 from fabula.store.store import Store
 
@@ -43,7 +43,8 @@ def open_socket(host: str, port: int) -> socket.socket:
         raise FabulaError(
             Code.REQUEST_INVALID,
             message(
-                "The server cannot listen at {host}, port {port} ({reason}). Choose another one with --port.",
+                "The server cannot listen at {host}, port {port} ({reason}). {advice}",
+                advice=advise(message("Choose another one with --port."), message("Choose another one.")),
                 host=host,
                 port=port,
                 reason=reason,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from itertools import groupby
+from typing import Any
 
 import msgspec
 
 from fabula.core.version import __version__
-from fabula.server.openapi import choose_path_example
+from fabula.server.descriptions import name_type
+from fabula.server.openapi import choose_path_example, make_document
+from fabula.server.requests import JSON
 from fabula.server.routes.route import Route
 
 STYLE = """
@@ -26,10 +29,12 @@ dd { margin: 0; }
 def make_page(routes: Iterable[Route]) -> str:
     """Make the page of all routes, by subject."""
     ordered = sorted(routes, key=lambda one: one.subject)
+    document = make_document(ordered)
     groups = [(subject, list(own)) for subject, own in groupby(ordered, key=lambda one: one.subject)]
     contents = " · ".join(f'<a href="#{escape(subject)}">{escape(subject)}</a>' for subject, _ in groups)
     sections = "".join(
-        f'<h2 id="{escape(subject)}">{escape(subject)}</h2>' + "".join(map(_make_entry, own)) for subject, own in groups
+        f'<h2 id="{escape(subject)}">{escape(subject)}</h2>' + "".join(_make_entry(one, document) for one in own)
+        for subject, own in groups
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Fabula API</title>'
@@ -42,24 +47,33 @@ def make_page(routes: Iterable[Route]) -> str:
     )
 
 
-def _make_entry(route: Route) -> str:
+def _make_entry(route: Route, document: Mapping[str, Any]) -> str:
     path = f"/api{route.path}"
+    operation = document["paths"][path][route.method.lower()]
     for name in route.parameters:
         path = path.replace(f"{{{name}}}", choose_path_example(route, name))
     rows = "".join(
-        f"<dt><code>{escape(field.encode_name)}</code></dt><dd>{escape(_name_type(field.type))}"
-        f"{'' if field.required else ', optional'}</dd>"
-        for field in msgspec.structs.fields(route.request_type)
+        f"<dt><code>{escape(name)}</code></dt><dd>{escape(name_type(schema))}{'' if is_required else ', optional'}</dd>"
+        for name, schema, is_required in _list_fields(operation, document["components"]["schemas"])
     )
     example = f"{route.method} {path}"
     if route.example:
         example += "\n\n" + msgspec.json.format(msgspec.json.encode(route.example), indent=2).decode()
     return (
         f"<details><summary><code>{route.method}</code> <code>/api{escape(route.path)}</code> "
-        f"{escape(route.summary)}</summary><p>Needs the right <code>{escape(route.right.value)}</code>; "
-        f"calls <code>{escape(route.verb)}</code>.</p><dl>{rows}</dl><pre>{escape(example)}</pre></details>"
+        f"{escape(operation['summary'])}</summary><p>{escape(operation['description']).replace('`', '')}</p>"
+        f"<dl>{rows}</dl><pre>{escape(example)}</pre></details>"
     )
 
 
-def _name_type(kind: object) -> str:
-    return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")
+def _list_fields(
+    operation: Mapping[str, Any], schemas: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
+    """Return the fields of the query and of the body of an operation, and whether each is required."""
+    for one in operation["parameters"]:
+        if one.get("in") == "query":
+            yield one["name"], one["schema"], one.get("required", False)
+    body = operation.get("requestBody", {}).get("content", {}).get(JSON, {}).get("schema", {})
+    fields = schemas[body["$ref"].rpartition("/")[2]] if "$ref" in body else body
+    for name, schema in fields.get("properties", {}).items():
+        yield name, schema, name in fields.get("required", ())

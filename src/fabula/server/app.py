@@ -92,7 +92,9 @@ def make_app(
         if session is None:
             raise FabulaError(
                 Code.ACCESS_LINK_INVALID,
-                message("This link was used already or is too old. Start `fabula serve` again for a new one."),
+                message(
+                    "This link was used already or is too old. The server prints a new one when it is started again."
+                ),
             )
         answer: Response[None] = Response(None, status_code=303, headers={"location": PAGE_PATH})
         return _with_cookie(request, answer, session)

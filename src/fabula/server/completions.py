@@ -222,10 +222,18 @@ def _read_headers(request: Request[Any, Any, Any]) -> dict[str, str]:
     """The headers that say something about the context, by the names of the options."""
     headers = {name.lower(): value for name, value in request.headers.items()}
     return {
-        name.removeprefix(HEADER_PREFIX).replace("-", "_"): value
+        name.removeprefix(HEADER_PREFIX).replace("-", "_"): _decode_header(value)
         for name, value in headers.items()
         if name.startswith(HEADER_PREFIX)
     }
+
+
+def _decode_header(value: str) -> str:
+    """Read a header as UTF-8, as programs send names of any script, where it is; else as it came."""
+    try:
+        return value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return value
 
 
 async def _read_first(events: AsyncGenerator[WritingEvent, None]) -> WritingEvent:

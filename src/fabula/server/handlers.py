@@ -273,16 +273,17 @@ class RouteTable:
         call_in_thread, log = self.workspace.call, self.workspace.responses
         user = get_access(request.scope).user
         asked = (route.name.encode(), str(request.url.path).encode(), request.scope["query_string"], body)
-        kept = await call_in_thread(lambda: log.claim(user, key, hash_request(asked)))
-        if kept is not None:
-            return Reply(kept.status, kept.body.encode(), {**kept.headers, "idempotency-replayed": "true"})
+        claimed = await call_in_thread(lambda: log.claim(user, key, hash_request(asked)))
+        if isinstance(claimed, KeptResponse):
+            return Reply(claimed.status, claimed.body.encode(), {**claimed.headers, "idempotency-replayed": "true"})
         try:
-            reply = await answer()
+            async with log.hold(user, claimed):
+                reply = await answer()
         except Exception:
-            await call_in_thread(log.release, user, key)
+            await call_in_thread(log.release, user, claimed)
             raise
         await call_in_thread(
-            lambda: log.keep(user, key, KeptResponse(reply.status, reply.headers, reply.body.decode()))
+            lambda: log.keep(user, claimed, KeptResponse(reply.status, reply.headers, reply.body.decode()))
         )
         return reply
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from fabula.core.version import __version__
+from fabula.server.descriptions import describe_document
 from fabula.server.pages import DEFAULT_LIMIT, MAX_LIMIT
 from fabula.server.problems import MEDIA_TYPE, Problem
 from fabula.server.requests import FILE_FIELD, JSON
@@ -218,7 +219,7 @@ def make_document(routes: Iterable[Route]) -> dict[str, Any]:
         has_version = any(one.has_version for one in routes if one.path == route.path)
         operation = _describe_operation(route, by_kind, components, has_version=has_version)
         paths.setdefault(f"/api{route.path}", {})[route.method.lower()] = operation
-    return {
+    document = {
         "openapi": "3.1.0",
         "info": {
             "title": "Fabula",
@@ -246,6 +247,9 @@ def make_document(routes: Iterable[Route]) -> dict[str, Any]:
             },
         },
     }
+    wire_names = {name for one in components.values() for name in one.get("properties", ())}
+    described: dict[str, Any] = describe_document(document, wire_names)
+    return described
 
 
 def choose_path_example(route: Route, name: str) -> str:

@@ -135,7 +135,7 @@ class SecurityMiddleware:
         if "," in host or _read_name(host) not in self._hosts:  # two of them are joined by a comma
             raise FabulaError(
                 Code.ACCESS_HOST_REFUSED,
-                message("This server does not answer for that host. Use the address that `fabula serve` prints."),
+                message("This server does not answer for that host. Use the address that it prints when it starts."),
             )
         origin = headers.get("origin")
         if origin is not None and origin.lower().partition("://")[2] != host.lower():

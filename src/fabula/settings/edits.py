@@ -19,7 +19,7 @@ from sqlalchemy import Row, Table
 from fabula.context.budget import BudgetProfile, Limits
 from fabula.core.errors import FabulaError
 from fabula.core.ids import current_timestamp
-from fabula.core.messages import Sentence, message
+from fabula.core.messages import advise, message
 from fabula.settings.registry import (
     MAX_RESERVED,
     SETTINGS,
@@ -107,12 +107,23 @@ def check_scope(definition: SettingDefinition, scope: SettingScope) -> None:
     """Refuse to set a setting in a scope that it does not have, with the way to set it."""
     if scope in definition.scopes:
         return
-    sentence = message("{name} belongs to this machine: set {variable} in the environment.")
+    name = definition.name
+    sentence = message(
+        "{name} belongs to this machine: set {variable} in the environment.", name=name, variable=definition.variable
+    )
     if "person" in definition.scopes:
-        sentence = message("{name} belongs to you, not to a project: fabula setting set --user {name} VALUE.")
+        sentence = advise(
+            message("{name} belongs to you, not to a project: fabula setting set --user {name} VALUE.", name=name),
+            message("{name} belongs to a person, not to a project. Set it for the person.", name=name),
+        )
     elif "project" in definition.scopes:
-        sentence = message("{name} belongs to a project, not to a person: fabula setting set PROJECT {name} VALUE.")
-    raise refuse(Sentence(sentence.template, {"name": definition.name, "variable": definition.variable}))
+        sentence = advise(
+            message(
+                "{name} belongs to a project, not to a person: fabula setting set PROJECT {name} VALUE.", name=name
+            ),
+            message("{name} belongs to a project, not to a person. Set it for a project.", name=name),
+        )
+    raise refuse(sentence)
 
 
 def read_stored(reading: ReadTransaction, name: str, *, scope: SettingScope = "project") -> StoredSetting | None:

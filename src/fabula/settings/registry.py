@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from fabula.context.budget import BudgetProfile, Limits
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Sentence, join_alternatives, message
+from fabula.core.messages import Sentence, advise, join_alternatives, message
 from fabula.core.similar_names import MIN_PARTIAL, find_similar_names
 
 SettingScope = Literal["project", "person", "machine"]
@@ -532,7 +532,7 @@ _MODELS = (
         group="models",
         kind="text",
         scopes=_PERSON,
-        sentence=message("Which provider writes, unless a command names another."),
+        sentence=message("Which provider writes, unless a request names another."),
         without_value=message("the first one with a key, else the model on this machine, else the clipboard"),
     ),
     SettingDefinition(
@@ -540,7 +540,7 @@ _MODELS = (
         group="models",
         kind="text",
         scopes=_BOTH,
-        sentence=message("Which model of that provider writes, unless a command names another."),
+        sentence=message("Which model of that provider writes, unless a request names another."),
         without_value=message("the provider's usual model"),
     ),
     SettingDefinition(
@@ -740,7 +740,9 @@ def find_setting(name: str) -> SettingDefinition:
     found = _BY_ANY_NAME.get(name.strip().lower())
     if found is None:
         nearest = suggest_names(name)
-        hint = message(" `fabula setting list` shows all of them.")
+        hint = advise(
+            message(" `fabula setting list` shows all of them."), message(" The list of settings has all of them.")
+        )
         if nearest:
             hint = message(" Did you mean {names}?", names=join_alternatives(nearest))
         raise refuse(message("There is no setting {name!r}.{hint}", name=name[:100], hint=hint))

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import advise, message
 from fabula.core.story import Perspective
 from fabula.core.view import Language
 
@@ -102,8 +102,9 @@ def resolve_target(request: Request, skill: Skill) -> Request:
     raise FabulaError(
         Code.REQUEST_INVALID,
         message(
-            "The skill {skill!r} works on selected text. Select some (--selection START:END). Nothing was sent.",
+            "The skill {skill!r} works on selected text. {advice} Nothing was sent.",
             skill=skill.id,
+            advice=advise(message("Select some (--selection START:END)."), message("Select some (`selection`).")),
         ),
         skill=skill.id,
     )

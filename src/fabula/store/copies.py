@@ -16,7 +16,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import advise, message
 from fabula.store.backup import BACKUP_FOLDER, list_backups
 from fabula.store.connections import DATABASE_FILE, data_folder, is_server_url
 
@@ -107,8 +107,11 @@ def find_copy(folder: Path, file: Path | None, name: str) -> StoreCopy:
     raise FabulaError(
         Code.STORE_NOT_FOUND,
         message(
-            "There is no copy {name!r}. Use a number or a name that `fabula backup list` shows, or the path of a copy. "
-            "Nothing was changed.",
+            "There is no copy {name!r}. {advice} Nothing was changed.",
             name=name,
+            advice=advise(
+                message("Use a number or a name that `fabula backup list` shows, or the path of a copy."),
+                message("Use a number or a name from the list of backups, or the path of a copy."),
+            ),
         ),
     )

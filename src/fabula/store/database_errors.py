@@ -16,7 +16,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.file_errors import describe_os_error
-from fabula.core.messages import Sentence, message
+from fabula.core.messages import Sentence, advise, message
 
 _FULL = ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")  # at a quota, or at a limit on the size of a file
 _DISK_FULL = message("The disk is full. Make room, then try again. Nothing was changed.")
@@ -44,8 +44,9 @@ _EXPLANATIONS: tuple[tuple[re.Pattern[str], Code, Sentence], ...] = (
         re.compile(r"not a database|malformed|disk I/O error|checksum", re.I),
         Code.STORE_DAMAGED,
         message(
-            "The file of the store is damaged, or Fabula did not write it. `fabula doctor` examines it. "
-            "The latest backup is in the folder `backups` beside it. Nothing was changed."
+            "The file of the store is damaged, or Fabula did not write it. {advice} "
+            "The latest backup is in the folder `backups` beside it. Nothing was changed.",
+            advice=advise(message("`fabula doctor` examines it."), message("Whoever runs Fabula can examine it.")),
         ),
     ),
 )

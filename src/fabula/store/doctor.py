@@ -17,7 +17,7 @@ from sqlalchemy import Connection, func, inspect, literal, select, text
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import format_time
-from fabula.core.messages import Sentence, join_names, message, plural
+from fabula.core.messages import Sentence, advise, join_names, message, plural
 from fabula.store.copies import list_copies
 from fabula.store.database_errors import translate_errors
 from fabula.store.latest_changes import count_versions, decode_lines
@@ -103,7 +103,7 @@ def _check_tables(store: Store) -> CheckResult:
         )
     else:
         sentence = message(
-            "version {version}; this program knows {latest}. Any other command upgrades the store.",
+            "version {version}; this program knows {latest}. Fabula upgrades the store when it opens it.",
             version=found,
             latest=LATEST_VERSION,
         )
@@ -174,7 +174,8 @@ def _check_backups(store: Store) -> CheckResult:
     readable = [copy for copy in copies if not copy.problem]
     if not readable:
         return HealthState.WARNING, message(
-            "There is no backup: if this disk fails, everything is lost. Make one with `fabula save`."
+            "There is no backup: if this disk fails, everything is lost. {advice}",
+            advice=advise(message("Make one with `fabula save`."), message("Save the projects.")),
         )
     newest: dict[str, str] = {}  # the newest state of each project in any copy
     for copy in readable:
@@ -216,7 +217,12 @@ def _check_backups(store: Store) -> CheckResult:
     same_disk = store.file is not None and store.file.stat().st_dev == readable[0].path.stat().st_dev
     if same_disk:
         sentences.append(
-            message("They are on the same disk as the store, and fail with it: keep saves elsewhere (`fabula save`).")
+            advise(
+                message(
+                    "They are on the same disk as the store, and fail with it: keep saves elsewhere (`fabula save`)."
+                ),
+                message("They are on the same disk as the store, and fail with it: keep saves elsewhere."),
+            )
         )
     is_safe = not missing and not same_disk and len(readable) == len(copies) and sum(later) < MANY_CHANGES
     return HealthState.HEALTHY if is_safe else HealthState.WARNING, reduce(_join, sentences)

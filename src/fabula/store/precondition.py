@@ -1,17 +1,24 @@
-"""A check that runs under the lock of the next change, before anything is changed, and the versions that it made.
+"""A check under the lock of the next change, before anything is changed; a note with every change; and its versions.
 
 An interface that must know whether something is still as a person saw it (`If-Match`) compares it here: no other
 process can change the owner's rows between the check and the change. What it reads behind the change is what the
-change made where the owners still have these versions.
+change made where the owners still have these versions. One that must know whether a request has changed anything notes
+it in the transaction of each change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from fabula.store.transaction import WriteTransaction
+
+ChangeNote = Callable[["WriteTransaction"], None]
 _CHECK: ContextVar[Callable[[], None] | None] = ContextVar("precondition", default=None)
+_NOTES: ContextVar[list[tuple[str, ChangeNote]]] = ContextVar("notes")  # of one block at most; none when it is over
 _VERSIONS: ContextVar[dict[str, int] | None] = ContextVar("versions", default=None)
 
 
@@ -31,6 +38,27 @@ def run_precondition() -> None:
     if check is not None:
         _CHECK.set(None)
         check()
+
+
+@contextmanager
+def note_changes(user: str, note: ChangeNote) -> Iterator[None]:
+    """Call a function in every change inside the block, before its commit, with a transaction of this person's rows.
+
+    What it writes is stored or rolled back with the change, and what it raises ends the change. It is called no more
+    when the block is over, also by what was begun inside it.
+    """
+    notes = [(user, note)]
+    token = _NOTES.set(notes)
+    try:
+        yield
+    finally:
+        notes.clear()
+        _NOTES.reset(token)
+
+
+def find_notes() -> Sequence[tuple[str, ChangeNote]]:
+    """Return what is called with this change, and for whom."""
+    return tuple(_NOTES.get(()))
 
 
 @contextmanager

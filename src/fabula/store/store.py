@@ -35,7 +35,7 @@ from fabula.store.connections import (
 from fabula.store.database_errors import ERRORS, commit_uncertain, is_connection_lost, translate_error, translate_errors
 from fabula.store.hooks import Hooks
 from fabula.store.last_change import LastChangeFile
-from fabula.store.precondition import note_versions, run_precondition
+from fabula.store.precondition import find_notes, note_versions, run_precondition
 from fabula.store.queries import BEGIN_SNAPSHOT, RowQuery
 from fabula.store.schema import OwnerKind
 from fabula.store.tables import LOCAL_USER as LOCAL_USER  # under which most of the program knows it
@@ -227,6 +227,8 @@ class Store:
                 record_step(tx, recorders, tx.undo_label)
             for one in all_transactions:
                 one.write_feed()
+            for person, note in find_notes():
+                note(WriteTransaction(connection, {"user": person}))
         for one in all_transactions:
             versions = {f"{kind}:{one.owner_id(kind)}": number for kind, number in one.versions.items()}
             note_versions(versions)

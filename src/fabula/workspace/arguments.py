@@ -228,3 +228,9 @@ def _is_encodable(value: Any) -> bool:
     if isinstance(value, Mapping):
         return all(map(_is_encodable, value.items()))
     return not isinstance(value, _COLLECTIONS) or all(map(_is_encodable, value))
+
+
+def to_camel(name: str) -> str:
+    """Return the name of an argument or a field as JSON has it."""
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))

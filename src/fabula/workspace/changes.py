@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from fabula.access.model import Right
 from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message, plural
+from fabula.core.messages import advise, message, plural
 from fabula.manuscript.projects import ProjectSummary, list_projects
 from fabula.settings.registry import is_reserved
 from fabula.settings.tables import budgets, settings, user_settings
@@ -192,10 +192,12 @@ def _check_unused(store: Store, project_id: str, step: UndoStep) -> None:
             Code.STORE_CONFLICT,
             plural(
                 len(used),
-                "This cannot be taken back: {label}. It has a conversation since. Nothing was changed. "
-                "To remove it with everything in it: fabula project delete",
-                "This cannot be taken back: {label}. It has {count} conversations since. Nothing was changed. "
-                "To remove it with everything in it: fabula project delete",
+                "This cannot be taken back: {label}. It has a conversation since. Nothing was changed. {advice}",
+                "This cannot be taken back: {label}. It has {count} conversations since. Nothing was changed. {advice}",
                 label=step.label,
+                advice=advise(
+                    message("To remove it with everything in it: fabula project delete"),
+                    message("Delete the project to remove it with everything in it."),
+                ),
             ),
         )

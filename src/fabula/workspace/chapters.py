@@ -18,6 +18,7 @@ from fabula.core.story import Timeline
 from fabula.manuscript import documents, merging
 from fabula.manuscript.drafts import DocumentKind
 from fabula.manuscript.model import name_document
+from fabula.manuscript.projects import ALLOW_DUPLICATE
 from fabula.manuscript.snapshot import sort_in_reading_order
 from fabula.manuscript.tables import documents as rows
 from fabula.store.transaction import ReadTransaction, WriteTransaction
@@ -139,9 +140,9 @@ class ChapterVerbs(ProjectVerbs):
                 raise FabulaError(
                     Code.STORE_DUPLICATE,
                     message(
-                        "Another chapter is called {title!r} already. Choose another title, or add --yes to have both. "
-                        "Nothing was changed.",
+                        "Another chapter is called {title!r} already. {advice} Nothing was changed.",
                         title=title.strip(),
+                        advice=ALLOW_DUPLICATE,
                     ),
                 )
             tx.undo_label = message("{old} renamed to {new}", old=found.name, new=title)

@@ -23,7 +23,7 @@ from fabula.conversation.tables import conversations, messages
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
 from fabula.core.ids import is_valid_id, new_id
-from fabula.core.messages import Sentence, join_names, message
+from fabula.core.messages import Sentence, advise, join_names, message
 from fabula.formats.bounded_import import read_bounded
 from fabula.formats.chats.files import read_chats
 from fabula.formats.chats.json_lines import MAX_FILE_BYTES, append_lines, encode_lines, parse_lines
@@ -149,8 +149,11 @@ class ChatFileVerbs(ProjectVerbs):
                 Code.REQUEST_INVALID,
                 message(
                     "{name} is no name for a chat file: a chat of SillyTavern ends in .jsonl, and a session is written "
-                    "to a folder. Nothing was written. In `fabula chat`, /save writes .txt and .md.",
+                    "to a folder. Nothing was written. {advice}",
                     name=path.name,
+                    advice=advise(
+                        message("In `fabula chat`, /save writes .txt and .md."), message("Choose one of the two.")
+                    ),
                 ),
             )
         if (as_format or (SILLYTAVERN if path.suffix.lower() == ".jsonl" else SESSION)) == SESSION:
@@ -371,8 +374,12 @@ def _select_new(path: Path, present: Sequence[JsonObject], rows: list[JsonObject
             Code.EXPORT_REFUSED,
             message(
                 "{path} does not hold the beginning of this conversation as it is now; maybe a message was corrected "
-                "since. It was not changed. Name another file, or write all of it anew: --overwrite",
+                "since. It was not changed. {advice}",
                 path=path,
+                advice=advise(
+                    message("Name another file, or write all of it anew: --overwrite"),
+                    message("Name another file, or overwrite all of it (`overwrite`)."),
+                ),
             ),
         )
     return said[len(before) :] if present else rows

@@ -16,7 +16,7 @@ from fabula.codex.progressions import StoredProgression
 from fabula.codex.tables import entries as entry_rows
 from fabula.codex.validation import apply_values, codex_error
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Sentence, join_names, message, plural
+from fabula.core.messages import Sentence, advise, join_names, message, plural
 from fabula.core.story import READER, Position, Timeline
 from fabula.core.view import View
 from fabula.store.transaction import ReadTransaction, WriteTransaction
@@ -179,8 +179,11 @@ class CodexVerbs(ProjectVerbs):
             if early is not None and not allow_early:
                 raise codex_error(
                     message(
-                        "{entry} begins in this book, and {books} would know it from the start. Change the order of "
-                        "the books, or add --yes if that is right.",
+                        "{entry} begins in this book, and {books} would know it from the start. {advice}",
+                        advice=advise(
+                            message("Change the order of the books, or add --yes if that is right."),
+                            message("Change the order of the books, or allow it (`allowEarly`) if that is right."),
+                        ),
                         entry=early.shared.name,
                         books=join_names(early.reveals),
                     )
@@ -210,9 +213,15 @@ class CodexVerbs(ProjectVerbs):
             own = edits.get(tx, found.id).entry
             known = [one for one in found.relations if one.to == target.id and (one.kind == kind or not kind)]
             if len(known) > 1:
-                raise codex_error(_describe_kinds(found, target, message("Say --kind which relation is meant.")))
+                advice = advise(
+                    message("Say --kind which relation is meant."), message("Say which relation is meant (`kind`).")
+                )
+                raise codex_error(_describe_kinds(found, target, advice))
             if known and not kind and since is None and until is None and known_to is None:
-                advice = message("Say --kind how else they are related, or what changes: --since, --until, --known-to.")
+                advice = advise(
+                    message("Say --kind how else they are related, or what changes: --since, --until, --known-to."),
+                    message("Say how else they are related (`kind`), or what changes (`since`, `until` or `knownTo`)."),
+                )
                 raise codex_error(_describe_kinds(found, target, advice))
             relation = known[0] if known else Relation(target.id, kind)
             if since is not None:
@@ -428,8 +437,11 @@ def _check_name_is_free(reading: ReadTransaction, name: str, except_for: Set[str
         raise FabulaError(
             Code.STORE_DUPLICATE,
             message(
-                "Another entry is called {name!r} already: {entry} ({kind}). Choose another name, or add --yes: then "
-                "nobody can tell the two apart. Nothing was changed.",
+                "Another entry is called {name!r} already: {entry} ({kind}). {advice} Nothing was changed.",
+                advice=advise(
+                    message("Choose another name, or add --yes: then nobody can tell the two apart."),
+                    message("Choose another name, or allow it (`allowDuplicate`): then nobody can tell the two apart."),
+                ),
                 name=name.strip(),
                 entry=taken.name,
                 kind=taken.type,

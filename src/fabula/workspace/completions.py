@@ -51,7 +51,7 @@ from fabula.conversation.tables import messages as message_table
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
-from fabula.core.messages import message
+from fabula.core.messages import advise, message
 from fabula.core.view import View
 from fabula.llm.local_model import find_counted_model, load_tokenizer
 from fabula.llm.model import ModelCall
@@ -348,8 +348,11 @@ def _check_answers(choice: ModelChoice) -> None:
         raise FabulaError(
             Code.LLM_NO_KEY,
             message(
-                "There is no model to ask: the provider is the clipboard. Set another one: "
-                "fabula setting set PROJECT llm.provider NAME. Nothing was sent."
+                "There is no model to ask: the provider is the clipboard. {advice} Nothing was sent.",
+                advice=advise(
+                    message("Set another one: fabula setting set PROJECT llm.provider NAME."),
+                    message("Set another one: the setting `llm.provider`."),
+                ),
             ),
         )
 

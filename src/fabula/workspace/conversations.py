@@ -28,7 +28,7 @@ from fabula.conversation.tables import conversations, messages
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
 from fabula.core.ids import parse_timestamp
-from fabula.core.messages import is_word, message, plural
+from fabula.core.messages import advise, is_word, message, plural
 from fabula.core.view import View
 from fabula.settings.values import read_values
 from fabula.store import undo
@@ -280,10 +280,10 @@ class ConversationVerbs(ProjectVerbs):
                 raise FabulaError(
                     Code.STORE_CONFLICT,
                     message(
-                        "Nothing was deleted in the last {count} seconds. The last change was: {label}. "
-                        "Take it back with: fabula undo",
+                        "Nothing was deleted in the last {count} seconds. The last change was: {label}. {advice}",
                         count=int(UNDO_TIME.total_seconds()),
                         label=step.label,
+                        advice=advise(message("Take it back with: fabula undo"), message("Undo takes it back.")),
                     ),
                 )
             return undo.undo(tx)

@@ -16,7 +16,7 @@ from fabula.context.reasons import name_chapter
 from fabula.context.recipes import Preset
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Sentence, is_word, message
+from fabula.core.messages import Sentence, advise, is_word, message
 from fabula.core.story import Perspective, Position, Vantage
 from fabula.formats.bounded_import import read_bounded
 from fabula.formats.lore import conversion, editing
@@ -50,6 +50,10 @@ from fabula.workspace.story_places import END, START, read_place
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
 
 TEST_ENCODING = "o200k_base"
+REPLACE_FILE = advise(
+    message("To put the file in its place: --replace"),
+    message("To put the file in its place, import it with `replaceExisting`."),
+)
 
 
 class LorebookSummary(Struct, frozen=True):
@@ -289,8 +293,8 @@ def store_imported(
         raise FabulaError(
             Code.STORE_DUPLICATE,
             message(
-                "{file}: the same lorebook is here already: {name} (number {number}). Nothing was imported. "
-                "To put the file in its place: --replace",
+                "{file}: the same lorebook is here already: {name} (number {number}). Nothing was imported. {advice}",
+                advice=REPLACE_FILE,
                 file=path.name,
                 name=same.name,
                 number=_number_books(tx)[same.id],

@@ -31,7 +31,7 @@ from fabula.formats.lore.editing import parse_lorebook
 from fabula.formats.lore.files import read_lorebook
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.workspace.cards import check_card_book, read_card, require_card_book, write_card
-from fabula.workspace.lorebooks import find_lorebook, find_same_lorebook, store_imported
+from fabula.workspace.lorebooks import REPLACE_FILE, find_lorebook, find_same_lorebook, store_imported
 from fabula.workspace.names import (
     NamedThing,
     find_character_ids,
@@ -227,8 +227,8 @@ def _give_card(tx: WriteTransaction, new: Participant, book_id: str) -> Particip
         raise FabulaError(
             Code.STORE_DUPLICATE,
             message(
-                "{name} takes part already and has another card. Nothing was imported. "
-                "To put the file in its place: --replace",
+                "{name} takes part already and has another card. Nothing was imported. {advice}",
+                advice=REPLACE_FILE,
                 name=known.name,
             ),
         )

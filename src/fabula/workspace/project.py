@@ -24,7 +24,7 @@ from fabula.context.trace import Verdict
 from fabula.context.vantage import resolve_vantage
 from fabula.conversation.personas import make_macro_values
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Sentence, message
+from fabula.core.messages import Sentence, advise, message
 from fabula.core.story import Perspective
 from fabula.core.tracing import record_span
 from fabula.core.view import Language, View
@@ -502,8 +502,11 @@ class ProjectHandle:
         if status.search is None:
             raise status.error or unavailable(
                 message(
-                    "This project is searched by words alone, so nothing makes vectors. Choose what does: "
-                    "fabula setting set PROJECT search.embedding auto."
+                    "This project is searched by words alone, so nothing makes vectors. {advice}",
+                    advice=advise(
+                        message("Choose what does: fabula setting set PROJECT search.embedding auto."),
+                        message("Choose what does: the setting `search.embedding`."),
+                    ),
                 )
             )
         embedder = status.search.embedder
@@ -550,9 +553,12 @@ class ProjectHandle:
             raise FabulaError(
                 Code.EXPORT_REFUSED,
                 message(
-                    "There is a file {path} already. Nothing was written. "
-                    "Name another one, or add --overwrite to replace it.",
+                    "There is a file {path} already. Nothing was written. {advice}",
                     path=target,
+                    advice=advise(
+                        message("Name another one, or add --overwrite to replace it."),
+                        message("Name another one, or let it be replaced (`overwrite`)."),
+                    ),
                 ),
             )
         user = self.principal.user if with_person else None

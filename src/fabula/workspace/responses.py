@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
 
-from fabula.responses.keys import KeptResponse, claim_key, keep_response, release_key
+from fabula.core.errors import FabulaError
+from fabula.responses.keys import (
+    RENEW_SECONDS,
+    KeptResponse,
+    KeyLease,
+    claim_key,
+    keep_response,
+    mark_changes,
+    release_key,
+    renew_lease,
+)
 from fabula.responses.streams import (
     StreamEvent,
     StreamRecord,
@@ -14,6 +26,7 @@ from fabula.responses.streams import (
     close_stream,
     read_stream,
 )
+from fabula.store.precondition import note_changes
 from fabula.store.store import Store
 
 
@@ -23,20 +36,40 @@ class ResponseLog:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def claim(self, user: str, key: str, fingerprint: str) -> KeptResponse | None:
+    def claim(self, user: str, key: str, fingerprint: str) -> KeptResponse | KeyLease:
         """Take a key for a request; return the answer if it was done already."""
         with self._store.write(user=user) as tx:
             return claim_key(tx, key, fingerprint)
 
-    def keep(self, user: str, key: str, kept: KeptResponse) -> None:
+    @asynccontextmanager
+    async def hold(self, user: str, lease: KeyLease) -> AsyncIterator[None]:
+        """Renew the lease of a key while the block runs, and mark in each change inside it that there was one."""
+
+        def renew() -> None:
+            with suppress(FabulaError), self._store.write(user=user) as tx:  # a store that is away is asked again
+                renew_lease(tx, lease)
+
+        async def go_on() -> None:
+            while True:
+                await asyncio.sleep(RENEW_SECONDS)
+                await asyncio.to_thread(renew)
+
+        renewing = asyncio.create_task(go_on())
+        try:
+            with note_changes(user, lambda tx: mark_changes(tx, lease)):
+                yield
+        finally:
+            renewing.cancel()
+
+    def keep(self, user: str, lease: KeyLease, kept: KeptResponse) -> None:
         """Keep the answer to the request of a key."""
         with self._store.write(user=user) as tx:
-            keep_response(tx, key, kept)
+            keep_response(tx, lease, kept)
 
-    def release(self, user: str, key: str) -> None:
+    def release(self, user: str, lease: KeyLease) -> None:
         """Give a key back, because its request was refused."""
         with self._store.write(user=user) as tx:
-            release_key(tx, key)
+            release_key(tx, lease)
 
     def begin_stream(self, project_id: str, user: str) -> str:
         """Begin a stream and return its id."""

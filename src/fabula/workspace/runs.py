@@ -12,7 +12,7 @@ from fabula.context.request import Request
 from fabula.conversation.documents import get_document_id
 from fabula.conversation.model import Message
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import is_word, message
+from fabula.core.messages import advise, is_word, message
 from fabula.llm import runs
 from fabula.llm.runs import GenerationRun, SpendingGroup, SpendingTotal
 from fabula.llm.tables import runs as run_rows
@@ -59,8 +59,11 @@ class RunVerbs(ProjectVerbs):
             raise FabulaError(
                 Code.REQUEST_INVALID,
                 message(
-                    "The prompt of this run was not kept. To keep prompts from now on: "
-                    "fabula setting set --user runs.keepPrompts true"
+                    "The prompt of this run was not kept. {advice}",
+                    advice=advise(
+                        message("To keep prompts from now on: fabula setting set --user runs.keepPrompts true"),
+                        message("The setting `runs.keepPrompts` of the person keeps prompts from now on."),
+                    ),
                 ),
             )
         return prompt
@@ -132,7 +135,13 @@ class RunVerbs(ProjectVerbs):
         if variants > 1:
             raise FabulaError(
                 Code.REQUEST_INVALID,
-                message("Only a single answer can be accepted at once. Choose among variants with: fabula accept"),
+                message(
+                    "Only a single answer can be accepted at once. {advice}",
+                    advice=advise(
+                        message("Choose among variants with: fabula accept"),
+                        message("Accept one of the variants when they are there."),
+                    ),
+                ),
             )
         _ = self._store  # outside the store nothing can be accepted
 
@@ -196,7 +205,11 @@ def _find_answer_id(reading: ReadTransaction, run: str) -> str:
         if latest.answer.strip() or latest.outcome not in runs.UNFINISHED_OUTCOMES:
             return latest.id
     raise FabulaError(
-        Code.STORE_NOT_FOUND, message("No model has written anything here yet. Write: fabula write PROJECT")
+        Code.STORE_NOT_FOUND,
+        message(
+            "No model has written anything here yet. {advice}",
+            advice=advise(message("Write: fabula write PROJECT"), message("Let one write first.")),
+        ),
     )
 
 
@@ -210,8 +223,12 @@ def _find_id(reading: ReadTransaction, run: str) -> str:
         raise FabulaError(
             Code.STORE_NOT_FOUND,
             message(
-                "There is no answer {name!r}. Say `last`, or a number that `fabula runs` shows. Nothing was changed.",
+                "There is no answer {name!r}. {advice} Nothing was changed.",
                 name=run,
+                advice=advise(
+                    message("Say `last`, or a number that `fabula runs` shows."),
+                    message("Say `last`, or a number or an id from the list of runs."),
+                ),
             ),
         )
     return find_by_name(searched, run, what=message("run")).id

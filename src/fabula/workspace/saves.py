@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from fabula.core.messages import ENGLISH, message, show
+from fabula.core.messages import ENGLISH, advise, message, show
 from fabula.manuscript import projects
 from fabula.settings.registry import SETTINGS
 from fabula.settings.values import read_budget_settings
@@ -80,7 +80,12 @@ def load_save(
         with SaveReader(path) as save:
             title = save.manifest.project.title
         projects.check_title(
-            store, title, message("Replace it with --replace, or add --yes to load the save beside it.")
+            store,
+            title,
+            advise(
+                message("Replace it with --replace, or add --yes to load the save beside it."),
+                message("Replace it (`replace`), or load the save beside it (`beside`)."),
+            ),
         )
     return load_checked(
         store,

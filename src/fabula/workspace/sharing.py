@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from fabula.codex import Entry, edits
 from fabula.codex.snapshot import read_entries
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Sentence, message, plural
+from fabula.core.messages import Sentence, advise, message, plural
 from fabula.manuscript.series import list_books
 from fabula.store.store import Store
 from fabula.store.tables import projects
@@ -57,8 +57,11 @@ def plan_shares(store: Store, reading: ReadTransaction, entry_ids: Sequence[str]
         raise FabulaError(
             Code.PROJECT_INVALID,
             message(
-                "{title} belongs to no series. Join one first: fabula series join BOOK SERIES. Nothing was changed.",
+                "{title} belongs to no series. {advice} Nothing was changed.",
                 title=book.title,
+                advice=advise(
+                    message("Join one first: fabula series join BOOK SERIES."), message("Let it join one first.")
+                ),
             ),
         )
     title = series.require(projects).title

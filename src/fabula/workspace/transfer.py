@@ -8,28 +8,30 @@ from typing import get_args
 
 from msgspec import Struct
 
+from fabula.codex import Codex
 from fabula.codex import edits as codex
 from fabula.codex.snapshot import read_entries
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
-from fabula.core.messages import Sentence, message
+from fabula.core.messages import Sentence, advise, message
 from fabula.core.view import Language
 from fabula.formats.bounded_import import read_bounded
 from fabula.formats.manuscripts.files import detect_language, read_manuscript
 from fabula.manuscript import documents, projects
 from fabula.manuscript.updating import ManuscriptUpdate, apply_update, preview_update
 from fabula.store.store import Store
+from fabula.workspace.project_archive import PROJECT_FILE, has_project, read_project_archive
 from fabula.workspace.read_only import read_view
 from fabula.workspace.view_copies import copy_view
 
 Progress = Callable[[int, int], None]
-PROJECT_FILE = "project.toml"
 
 
 class ImportReport(Struct, frozen=True, kw_only=True):
     """What an import brought in."""
 
     project_id: str
+    title: str
     documents: int
     characters: int
     entries: int = 0
@@ -40,6 +42,7 @@ class UpdateReport(Struct, frozen=True, kw_only=True):
     """What an update from a newer file did, or would do."""
 
     project_id: str
+    title: str
     update: ManuscriptUpdate
     entries: int = 0  # new codex entries
     warnings: tuple[str | Sentence, ...] = ()
@@ -50,7 +53,8 @@ def update_from_file(
 ) -> UpdateReport:
     """Update a project from a newer file of its manuscript, in one transaction; with `preview`, change nothing."""
     imported = read_bounded(read_manuscript, path)
-    project_id = projects.find_project(store, into).id
+    project = projects.find_project(store, into)
+    project_id = project.id
     label = None if preview else message("update from {file}", file=path.name)
     with store.write(project=project_id, user=user, undo_label=label) as tx:
         known = read_entries(tx).values()
@@ -61,16 +65,24 @@ def update_from_file(
             raise FabulaError(
                 Code.REQUEST_INVALID,
                 message(
-                    "None of the chapters in {name} is in this project, so it is no newer version of it. "
-                    "To add them, import without --update. Nothing was changed.",
+                    "None of the chapters in {name} is in this project, so it is no newer version of it. {advice} "
+                    "Nothing was changed.",
                     name=path.name,
+                    advice=advise(
+                        message("To add them, import without --update."),
+                        message("To add them, import the file into the project."),
+                    ),
                 ),
             )
         if not preview:
             update = apply_update(tx, imported.book, remove_missing=remove_missing)
             codex.put_all(tx, new_entries)
     return UpdateReport(
-        project_id=project_id, update=update, entries=len(new_entries), warnings=tuple(imported.warnings)
+        project_id=project_id,
+        title=project.title,
+        update=update,
+        entries=len(new_entries),
+        warnings=tuple(imported.warnings),
     )
 
 
@@ -83,12 +95,20 @@ def import_file(
     language: str = "",
     progress: Progress | None = None,
 ) -> ImportReport:
-    """Import a manuscript, or a project folder, as a new project or into one; in one transaction."""
+    """Import a manuscript, as a new project or into one, or a project folder or a ZIP file of it, at once."""
     folder = path.parent if path.name == PROJECT_FILE else path
-    if into is None and (folder / PROJECT_FILE).is_file():
-        project_id = copy_view(store, read_view(folder), title=title)
+    is_folder = into is None and (folder / PROJECT_FILE).is_file()
+    if is_folder or (into is None and has_project(path)):
+        view = read_view(folder) if is_folder else read_project_archive(path)
+        project_id = copy_view(store, view, title=title)
         count, characters = projects.count_text(store, project_id)
-        return ImportReport(project_id=project_id, documents=count, characters=characters)
+        return ImportReport(
+            project_id=project_id,
+            title=projects.find_project(store, project_id).title,
+            documents=count,
+            characters=characters,
+            entries=len(copied.entries) if (copied := view.snapshot(Codex)) is not None else 0,
+        )
     imported = read_bounded(read_manuscript, path)
     book = imported.book
     warnings: list[str | Sentence] = [*imported.warnings]
@@ -102,6 +122,7 @@ def import_file(
         codex.put_all(tx, imported.entries)
     return ImportReport(
         project_id=project_id,
+        title=projects.find_project(store, project_id).title,
         documents=len(added),
         characters=sum(len(draft.text) for draft in book.walk()),
         entries=len(imported.entries),

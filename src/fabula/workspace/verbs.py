@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Sentence, message
+from fabula.core.messages import Sentence, advise, message
 from fabula.core.view import View
 from fabula.workspace.arguments import check_verbs
 from fabula.workspace.grants import check_unlimited
@@ -31,8 +31,11 @@ def require_store(project: ProjectHandle) -> Store:
         raise FabulaError(
             Code.PROJECT_READ_ONLY,
             message(
-                "A folder, a file or a sample can be looked at, but not changed. "
-                "Copy it into the store first: fabula new TITLE --from PATH. Nothing was changed."
+                "A folder, a file or a sample can be looked at, but not changed. {advice} Nothing was changed.",
+                advice=advise(
+                    message("Copy it into the store first: fabula new TITLE --from PATH."),
+                    message("Copy it into the store first."),
+                ),
             ),
         )
     project.store.require_open()

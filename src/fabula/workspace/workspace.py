@@ -258,7 +258,7 @@ class Workspace:
         language: str = "",
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Import a manuscript file or folder as a new project, or into one (man-6)."""
+        """Import a manuscript as a new project or into one, or a project folder or a ZIP file of it (man-6)."""
         from fabula.workspace.transfer import import_file
 
         return import_file(self.store, Path(path), into=into, title=title, language=language, progress=progress)
@@ -310,8 +310,7 @@ class Workspace:
 
         found = projects.find_project(self.store, name)
         if not allow_duplicate:
-            advice = message("Choose another title, or add --yes to have both.")
-            projects.check_title(self.store, title.strip(), advice, except_for=found.id)
+            projects.check_title(self.store, title.strip(), projects.ALLOW_DUPLICATE, except_for=found.id)
         label = label_change(message("title"), found.title)
         with self.store.write(project=found.id, user=LOCAL_USER, undo_label=label) as tx:
             projects.rename(tx, title)

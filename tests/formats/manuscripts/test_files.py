@@ -119,7 +119,7 @@ def test_a_title_with_its_author_and_his_time_is_read(
         ("a.mp3", b"ID3\x04" + bytes(range(256)), "it is a recording"),
         ("a.mp4", b"\0\0\0\x18ftypisom" + bytes(range(256)), "it is a film"),
         ("a.md", b"\xfd\xfc\x81\x8d\xff" * 50, "Save it as UTF-8"),
-        ("a.fabula", make_zip({"manifest.json": b"{}", "projects.jsonl": b"{}"}), "fabula load"),
+        ("a.fabula", make_zip({"manifest.json": b"{}", "projects.jsonl": b"{}"}), "Load it as a save"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",  # bytes of a ZIP tell the time, and are no name
 )

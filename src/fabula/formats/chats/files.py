@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
-from fabula.core.messages import Sentence, message, plural
+from fabula.core.messages import Sentence, advise, message, plural
 from fabula.formats.chats.json_lines import MAX_FILE_BYTES, parse_lines
 from fabula.formats.chats.model import MAX_MESSAGES, Chat, ChatCollection, JsonObject, clean_name
 from fabula.formats.chats.sessions import MESSAGES_FILE, META_FILE, SESSIONS_FOLDER, is_session, parse_session
@@ -122,7 +122,10 @@ def _parse_file(data: bytes, label: str, title: str) -> Chat:
 
 def _refuse_card(label: str) -> NoReturn:
     problem = message("it is a character card or a lorebook, and no chat")
-    refuse_unreadable(label, problem, message("To import it: fabula lorebook import PROJECT FILE"))
+    remedy = advise(
+        message("To import it: fabula lorebook import PROJECT FILE"), message("Import it as a lorebook or a card.")
+    )
+    refuse_unreadable(label, problem, remedy)
 
 
 def _locate(root: Path, place: str) -> Path:

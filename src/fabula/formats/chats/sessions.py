@@ -17,7 +17,7 @@ from fabula.conversation.model import Message, MessageKind, get_kind
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
 from fabula.core.ids import current_timestamp, parse_timestamp
-from fabula.core.messages import Sentence, message, plural
+from fabula.core.messages import Sentence, advise, message, plural
 from fabula.formats.chats.json_lines import MAX_FILE_BYTES, NumberedLine, append_lines, encode_lines, parse_lines
 from fabula.formats.chats.model import (
     FILE_FIELDS,
@@ -209,10 +209,9 @@ def _append_new(chat: StoredChat, folder: Path) -> tuple[int, tuple[Sentence, ..
     write_file(encode_json(meta, indent=2), folder / META_FILE, overwrite=True)
     outdated = plural(
         changed,
-        "{count} message was corrected since it was written, and stands in the file as it was. "
-        "To write all anew: --overwrite",
-        "{count} messages were corrected since they were written, and stand in the file as they were. "
-        "To write all anew: --overwrite",
+        "{count} message was corrected since it was written, and stands in the file as it was. {advice}",
+        "{count} messages were corrected since they were written, and stand in the file as they were. {advice}",
+        advice=advise(message("To write all anew: --overwrite"), message("To write all anew, overwrite the file.")),
     )
     return len(new), (*notices, outdated) if changed else notices
 

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from fabula.core.archives import Archive, ArchiveLimits, open_zip
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Sentence, message, plural
+from fabula.core.messages import Sentence, advise, message, plural
 from fabula.formats.lore.cards import CARD, CharacterCard, convert_card, parse_card
 from fabula.formats.lore.characters import BACKYARD, BACKYARD_ARCHIVE
 from fabula.formats.lore.editing import detect_format, parse_lorebook
@@ -100,7 +100,10 @@ def write_card(card: CharacterCard, path: Path, *, overwrite: bool = False) -> N
         case ".png" if card.image is not None:
             data = _embed_in_png(card, card.image, path.name)
         case ".png":
-            remedy = message("Name a PNG of your own or the one it came from with --into, or use .json or .charx.")
+            remedy = advise(
+                message("Name a PNG of your own or the one it came from with --into, or use .json or .charx."),
+                message("Name a PNG of your own or the one it came from, or use .json or .charx."),
+            )
             _refuse_export(path, message("a card needs a picture to be written into"), remedy)
         case _:
             _refuse_export(
@@ -154,7 +157,10 @@ def _extract_json(data: bytes, label: str, keywords: Sequence[str]) -> Any:
         refuse_unreadable(label, problem, message("Name a card as JSON, PNG or CHARX."))
     if label.lower().endswith(".jsonl"):
         problem = message("it is a chat, and neither a lorebook nor a card")
-        refuse_unreadable(label, problem, message("To import it: fabula history import PROJECT FILE"))
+        remedy = advise(
+            message("To import it: fabula history import PROJECT FILE"), message("Import it as a conversation.")
+        )
+        refuse_unreadable(label, problem, remedy)
     if label.lower().endswith((".yaml", ".yml")):
         refuse_unreadable(label, message("it is YAML, which is not read"), message("Save the character as JSON."))
     return parse_json(data, label)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from fabula.core.archives import open_zip
 from fabula.core.errors import Code, FabulaError
 from fabula.core.file_errors import missing_file
-from fabula.core.messages import join_alternatives, message
+from fabula.core.messages import advise, join_alternatives, message
 from fabula.formats.manuscripts.docx import is_docx, read_docx, write_docx
 from fabula.formats.manuscripts.epub_reader import CONTAINER, read_epub
 from fabula.formats.manuscripts.epub_writer import write_epub
@@ -45,6 +45,7 @@ WRITERS = {  # by file name ending
 }
 _SAVE_AS_DOCX = message("Open it in Word or LibreOffice and save it as DOCX.")
 _UNPACK = message("Unpack it, and import what is in it.")
+_LOAD = advise(message("Use `fabula load`."), message("Load it as a save."))
 _READABLE = message("Fabula reads Markdown, text, EPUB, DOCX, RTF, Scrivener and NovelCrafter.")
 _PICTURE = rb"\xff\xd8\xff|\x89PNG|GIF8[79]a|BM.{4}\0{4}|II\*\0|MM\0\*|RIFF.{4}WEBP|.{4}ftyp(?:avif|heic|heix|mif1)"
 _SOUND = rb"ID3[\x02-\x04]|\xff[\xf2\xf3\xfb]|fLaC|OggS|RIFF.{4}WAVE|.{4}ftypM4[AB]"
@@ -65,8 +66,8 @@ _UNSUPPORTED_FILES = (
     (rb"(?i)\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype )?html", message("it is a web page"), _SAVE_AS_DOCX),
 )
 _UNSUPPORTED_COLLECTIONS = (
-    (("project.toml",), message("it is already a Fabula project"), message("Open it instead of importing it.")),
-    (("manifest.json", "projects.jsonl"), message("it is a saved project"), message("Use `fabula load`.")),
+    (("project.toml",), message("it is already a Fabula project"), message("Import it as a project of its own.")),
+    (("manifest.json", "projects.jsonl"), message("it is a saved project"), _LOAD),
     (("content.xml", "mimetype"), message("it is an OpenDocument text (ODT)"), _SAVE_AS_DOCX),
 )
 

@@ -16,7 +16,7 @@ from typing import NoReturn
 from fabula.core.archives import Archive, ArchiveLimits
 from fabula.core.errors import Code, FabulaError
 from fabula.core.file_errors import describe_os_error, missing_file
-from fabula.core.messages import message
+from fabula.core.messages import advise, message
 from fabula.core.new_files import create_temporary
 from fabula.core.partial_files import hold_partial, sweep_partials
 from fabula.core.regular_files import open_regular_file
@@ -118,7 +118,12 @@ def write_file(data: bytes, path: Path, *, overwrite: bool = False) -> None:
         raise FabulaError(Code.EXPORT_REFUSED, sentence)
     if path.exists() and not overwrite:
         sentence = message(
-            "There is already a file at {path}. It was not changed. Name another file, or add --overwrite.", path=path
+            "There is already a file at {path}. It was not changed. {advice}",
+            path=path,
+            advice=advise(
+                message("Name another file, or add --overwrite."),
+                message("Name another file, or let it be overwritten (`overwrite`)."),
+            ),
         )
         raise FabulaError(Code.EXPORT_REFUSED, sentence)
     temporary: Path | None = None

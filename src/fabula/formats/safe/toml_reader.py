@@ -16,7 +16,7 @@ import msgspec
 from fabula.core.decoding import explain_decode_error, explain_syntax_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.file_errors import describe_os_error
-from fabula.core.messages import Sentence, message
+from fabula.core.messages import Sentence, advise, message
 from fabula.core.regular_files import open_regular_file
 from fabula.text.offsets import normalise
 from fabula.text.toml import find_deep_key
@@ -132,7 +132,10 @@ def read_text_file(path: Path) -> str:
             refuse_project(path.name, message("it is larger than {size} MB", size=MAX_FILE_BYTES // 1_000_000))
         return normalise(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        problem = message("it is not UTF-8 text: save it as UTF-8, or use `fabula import`, which reads others")
+        problem = advise(
+            message("it is not UTF-8 text: save it as UTF-8, or use `fabula import`, which reads others"),
+            message("it is not UTF-8 text: save it as UTF-8"),
+        )
         refuse_project(path.name, problem)
     except OSError as error:
         refuse_project(path.name, message("it could not be read ({error})", error=describe_os_error(error)))

@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import advise, message
 from fabula.llm.model import FinishReason, ModelCall, StreamEnd, StreamEvent, TextChunk, Usage
 from fabula.llm.provider_config import ProviderConfig, find_api_key
 from fabula.llm.provider_errors import FILTERED, STOPPED, make_error, translate_error
@@ -119,9 +119,12 @@ class SdkProvider(ABC, Generic[ClientT]):
             raise FabulaError(
                 Code.LLM_NOT_INSTALLED,
                 message(
-                    "To use {provider}, install Fabula with its models: pip install 'fabula[models]'. Without them, "
-                    "`--provider clipboard` hands you the prompt.",
+                    "To use {provider}, install Fabula with its models: pip install 'fabula[models]'. {advice}",
                     provider=self.name,
+                    advice=advise(
+                        message("Without them, `--provider clipboard` hands you the prompt."),
+                        message("Without them, the provider `clipboard` hands you the prompt."),
+                    ),
                 ),
             ) from error
         return sdk(**_make_arguments(self._config))

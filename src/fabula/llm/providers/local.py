@@ -21,7 +21,7 @@ from secrets import token_hex
 from typing import Any
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import advise, message
 from fabula.llm.model import FinishReason, ModelCall, StreamEnd, StreamEvent, TextChunk, Usage
 from fabula.llm.provider_errors import STOPPED, make_error, translate_error
 
@@ -204,8 +204,9 @@ def _parse_chunk(chunk: Any) -> list[tuple[str, FinishReason | None, Usage | Non
             raise FabulaError(
                 code,
                 message(
-                    "The local model did not take the prompt. Give the prompt a smaller window (`--window`), or the "
+                    "The local model did not take the prompt. Give the prompt a smaller window ({window}), or the "
                     "model a larger one ({variable}).",
+                    window=advise(message("`--window`"), message("`window`")),
                     variable=WINDOW_VARIABLE,
                 ),
             )

@@ -50,7 +50,7 @@ from fabula.workspace.schemas.facts import (
 from fabula.workspace.schemas.needs import NeedList, describe_needs
 from fabula.workspace.schemas.schema import describe
 
-ENTRY = Answer(EntryInfo, lambda entry: describe_entry(entry))
+ENTRY = Answer(EntryInfo, lambda entry, call: describe_entry(entry, names=call.names))
 TEXT = Answer(str)
 _KNOWERS = make_list(Answer(KnowerInfo, lambda one: describe(KnowerInfo, one)), "knower")
 _OFFERS = make_list(Answer(RenameOfferInfo, lambda one, language: describe(RenameOfferInfo, one, language)), "words")

@@ -46,7 +46,8 @@ def _describe_page(page: HistoryPage, call: Call) -> HistoryPageInfo:
 
 def _describe_participant(found: Participant, call: Call) -> ParticipantInfo:
     participants = call.handle.participants
-    return describe_participant(found, participants.find_entry(found.id), participants.read_card(found.id))
+    entry, card = participants.find_entry(found.id), participants.read_card(found.id)
+    return describe_participant(found, entry, card, names=call.names)
 
 
 def _start(call: Call) -> Any:

@@ -13,6 +13,7 @@ from fabula.server.routes.conversations import PARTICIPANT
 from fabula.server.routes.lorebooks import CONTENTS
 from fabula.server.routes.route import Answer, Call, Route
 from fabula.store.save import make_slug
+from fabula.store.save.loading import LoadResult
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.conversations import ChatImportInfo, describe_chat_import
 from fabula.workspace.schemas.saves import LoadChoices, LoadedSave, SaveInspection, describe_load
@@ -41,6 +42,11 @@ def _update(call: Call) -> UpdateReport:
 def _load(call: Call) -> Any:
     choices = LoadChoices(**call.arguments)
     return call.workspace.load_save(call.path_to_file, choices)
+
+
+def _describe_load(loaded: LoadResult, call: Call) -> LoadedSave:
+    title = call.workspace.project(loaded.project_id).view.project.title
+    return describe_load(loaded, title, call.language)
 
 
 def _inspect(call: Call) -> SaveInspection:
@@ -126,7 +132,7 @@ ROUTES = (
         "/saves",
         "workspace.load_save",
         Right.STORE,
-        Answer(LoadedSave, describe_load),
+        Answer(LoadedSave, _describe_load),
         {"beside": True},
         creates=True,
         request=LoadChoices,

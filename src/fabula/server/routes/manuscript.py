@@ -25,8 +25,8 @@ from fabula.workspace.schemas.synopses import (
 )
 from fabula.workspace.schemas.timeline import TimelineInfo, describe_timeline
 
-CHAPTER = Answer(ChapterInfo, describe_chapter)
-_BEAT = Answer(BeatInfo, describe_beat)
+CHAPTER = Answer(ChapterInfo, lambda record, call: describe_chapter(record, call.names))
+_BEAT = Answer(BeatInfo, lambda beat, call: describe_beat(beat, call.names))
 _SYNOPSIS = Answer(SynopsisInfo, describe_synopsis)
 _REVISIONS = Answer(tuple[RevisionInfo, ...], lambda found: tuple(map(describe_revision, found)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fabula.access.model import Person, Right
 from fabula.server.address import LINK_PATH
 from fabula.server.routes.route import NOTHING, Answer, Call, Route, make_list, make_record, mount
+from fabula.workspace.schemas.display_names import DisplayNames
 from fabula.workspace.schemas.people import (
     AccountInfo,
     KeyInfo,
@@ -17,12 +18,19 @@ from fabula.workspace.schemas.people import (
 )
 
 
+def _find_titles(call: Call) -> dict[str, str]:
+    return {one.id: one.title for one in call.workspace.projects()}
+
+
 def _describe_account(person: Person, call: Call) -> AccountInfo:
-    return describe_account(person, {one.id: one.title for one in call.workspace.projects()})
+    def names_of(project: str) -> DisplayNames:
+        return DisplayNames(call.workspace.project(project).view)
+
+    return describe_account(person, _find_titles(call), names_of)
 
 
 _ACCOUNT = Answer(AccountInfo, _describe_account)
-_KEY = Answer(KeyInfo, describe_key)
+_KEY = Answer(KeyInfo, lambda key, call: describe_key(key, _find_titles(call)))
 _LINK = make_record("SignInLink", path=Answer(str, lambda code: LINK_PATH + code))
 
 ROUTES = mount(

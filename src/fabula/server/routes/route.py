@@ -26,6 +26,7 @@ from fabula.workspace.arguments import VerbArgument, list_arguments
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.people import PeopleVerbs
 from fabula.workspace.project import ProjectHandle
+from fabula.workspace.schemas.display_names import DisplayNames
 from fabula.workspace.settings import SettingVerbs
 from fabula.workspace.workspace import Workspace
 
@@ -41,7 +42,7 @@ OWN_ARGUMENTS = frozenset(  # that the server gives, or that make no sense over 
 _PARAMETER = re.compile(r"{(\w+)}")
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class Call(Struct, frozen=True, kw_only=True, dict=True):
     """One call of a route: who calls, in which language, with which project and arguments."""
 
     access: Access
@@ -58,6 +59,11 @@ class Call(Struct, frozen=True, kw_only=True):
         """The project of a route whose path names one."""
         assert self.project is not None
         return self.project
+
+    @cached_property
+    def names(self) -> DisplayNames:
+        """What the entries and documents of the project are called, for answers that name them by id."""
+        return DisplayNames(self.handle.view)
 
     @property
     def path_to_file(self) -> Path:

@@ -14,7 +14,7 @@ from fabula.workspace.schemas.runs import (
     describe_run_spending,
 )
 
-_RUN = Answer(RunInfo, describe_run)
+_RUN = Answer(RunInfo, lambda run, call: describe_run(run, call.names))
 
 
 ROUTES = mount(

@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id, new_id
-from fabula.core.messages import Sentence, message
+from fabula.core.messages import Sentence, advise, message
 from fabula.store.backup import BACKUP_FOLDER, MAX_BACKUPS, make_stamp, sort_by_number
 from fabula.store.book_order import put_last
 from fabula.store.save.checking import SaveReport, check_save, find_depths, key_and_parent, list_warnings, verify_save
@@ -165,7 +165,10 @@ def load_save(
     ]
     if claimed_series is not None and series is None:
         differences.append(
-            message("It belonged to a series, whose codex is not in this save. Join one with: fabula series join")
+            message(
+                "It belonged to a series, whose codex is not in this save. {advice}",
+                advice=advise(message("Join one with: fabula series join"), message("It can join one.")),
+            )
         )
     return LoadResult(
         project_id=target,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET, UnsetType
+
 from fabula.workspace.schemas.schema import Schema, describe
 
 if TYPE_CHECKING:
     from fabula.manuscript.revisions import LineDifference, Revision
     from fabula.workspace.chapters import ChapterRecord, ChapterText, WordsFound
+    from fabula.workspace.schemas.display_names import DisplayNames
 
 
 class ChapterInfo(Schema):
@@ -23,6 +26,7 @@ class ChapterInfo(Schema):
     length: int
     pov: str | None
     words: int | None = None
+    pov_name: str | UnsetType = UNSET
 
 
 class ChapterContents(ChapterInfo, kw_only=True):
@@ -79,9 +83,10 @@ def describe_words(found: WordsFound) -> WordsFoundInfo:
     return WordsFoundInfo(chapter=describe_chapter(found.chapter), count=found.count, places=places)
 
 
-def describe_chapter(record: ChapterRecord) -> ChapterInfo:
-    """Describe a chapter."""
-    return describe(ChapterInfo, record)
+def describe_chapter(record: ChapterRecord, names: DisplayNames | None = None) -> ChapterInfo:
+    """Describe a chapter, perhaps with the name of its point of view."""
+    pov_name = UNSET if names is None or not record.pov else names.name_entry(record.pov)
+    return describe(ChapterInfo, record, pov_name=pov_name)
 
 
 def describe_text(chapter: ChapterText) -> ChapterContents:

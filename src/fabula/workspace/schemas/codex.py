@@ -8,13 +8,14 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType, field, to_builtins
 
-from fabula.codex import Entry
+from fabula.codex import Entry, Progression, Relation
 from fabula.core.messages import ENGLISH
 from fabula.text.names.disambiguation import Mention
 from fabula.workspace.codex import EntryKnower
 from fabula.workspace.mentions import EntryCard
 from fabula.workspace.rename.offers import RenameOffer
 from fabula.workspace.rename.rename import RenamePlace
+from fabula.workspace.schemas.display_names import DisplayNames
 from fabula.workspace.schemas.schema import Schema, describe
 from fabula.workspace.sharing import EntryShare
 
@@ -34,6 +35,8 @@ class RelationInfo(Schema):
     since: StoryPlace | None
     until: StoryPlace | None
     known_to: tuple[str, ...] | None
+    to_name: str | UnsetType = UNSET
+    known_to_names: tuple[str, ...] | UnsetType | None = UNSET
 
 
 class ProgressionInfo(Schema):
@@ -44,6 +47,7 @@ class ProgressionInfo(Schema):
     since: StoryPlace
     known_to: tuple[str, ...] | None
     aliases: tuple[str, ...]
+    known_to_names: tuple[str, ...] | UnsetType | None = UNSET
 
 
 class KnowerInfo(Schema):
@@ -73,15 +77,38 @@ class EntryInfo(Schema):
     rules: dict[str, Any]
     progressions: tuple[ProgressionInfo, ...]
     knowers: tuple[KnowerInfo, ...] | UnsetType = UNSET  # where it was asked for
+    known_to_names: tuple[str, ...] | UnsetType | None = UNSET
 
 
-def describe_entry(entry: Entry, knowers: Iterable[EntryKnower] | UnsetType = UNSET) -> EntryInfo:
-    """Describe an entry, perhaps with those who know it."""
-    steps = [describe(ProgressionInfo, step, number=number) for number, step in enumerate(entry.progressions, start=1)]
-    known = UNSET if isinstance(knowers, UnsetType) else [describe(KnowerInfo, one) for one in knowers]
-    relations = [describe(RelationInfo, one) for one in entry.relations]
+def describe_entry(
+    entry: Entry, knowers: Iterable[EntryKnower] | UnsetType = UNSET, *, names: DisplayNames | None = None
+) -> EntryInfo:
+    """Describe an entry, perhaps with those who know it, and with the names of others that it names by id."""
+
+    def name_people(limited: Entry | Relation | Progression) -> tuple[str, ...] | UnsetType | None:
+        return UNSET if names is None else names.name_entries(limited.known_to)
+
+    steps = [
+        describe(ProgressionInfo, step, number=number, known_to_names=name_people(step))
+        for number, step in enumerate(entry.progressions, start=1)
+    ]
+    relations = [
+        describe(
+            RelationInfo,
+            one,
+            to_name=UNSET if names is None else names.name_entry(one.to),
+            known_to_names=name_people(one),
+        )
+        for one in entry.relations
+    ]
     return describe(
-        EntryInfo, entry, rules=to_builtins(entry.rules), relations=relations, progressions=steps, knowers=known
+        EntryInfo,
+        entry,
+        rules=to_builtins(entry.rules),
+        relations=relations,
+        progressions=steps,
+        knowers=UNSET if isinstance(knowers, UnsetType) else [describe(KnowerInfo, one) for one in knowers],
+        known_to_names=name_people(entry),
     )
 
 

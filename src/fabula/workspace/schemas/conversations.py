@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import UNSET, UnsetType
+
 from fabula.conversation.cards import CardTexts
 from fabula.conversation.history import FoundMessage, HistoryPage
 from fabula.conversation.model import Message, get_kind
 from fabula.conversation.participants import Participant, Participants
 from fabula.workspace.chat_files import ChatExportReport, ChatImportReport
 from fabula.workspace.conversations import ConversationDetails
+from fabula.workspace.schemas.display_names import DisplayNames
 from fabula.workspace.schemas.schema import Schema, describe
 
 
@@ -46,6 +49,7 @@ class ParticipantInfo(Schema):
     version: int
     entry: str | None
     card: CardInfo | None
+    entry_name: str | UnsetType = UNSET
 
 
 class PresenceInfo(Schema):
@@ -91,6 +95,7 @@ class MessageInfo(Schema):
     pinned: str | None
     previous_content: str | None
     version: int
+    audience_names: tuple[str, ...] | UnsetType = UNSET  # of a whisper
 
 
 class HistoryPageInfo(Schema):
@@ -105,6 +110,7 @@ class FoundMessageInfo(Schema):
 
     conversation_id: str
     message: MessageInfo
+    title: str  # of the conversation
 
 
 class ImportedChatInfo(Schema):
@@ -142,11 +148,16 @@ def describe_card(card: CardTexts) -> CardInfo:
 
 
 def describe_participant(
-    participant: Participant, entry: str | None = None, card: CardTexts | None = None
+    participant: Participant,
+    entry: str | None = None,
+    card: CardTexts | None = None,
+    *,
+    names: DisplayNames | None = None,
 ) -> ParticipantInfo:
-    """Describe a participant."""
+    """Describe a participant, perhaps with the name of the entry that they are."""
     described = None if card is None else describe_card(card)
-    return describe(ParticipantInfo, participant, entry=entry, card=described)
+    entry_name = UNSET if names is None or entry is None else names.name_entry(entry)
+    return describe(ParticipantInfo, participant, entry=entry, card=described, entry_name=entry_name)
 
 
 def describe_conversation(details: ConversationDetails) -> ConversationInfo:
@@ -160,7 +171,9 @@ def describe_conversation(details: ConversationDetails) -> ConversationInfo:
 
 def describe_message(said: Message, names: Participants) -> MessageInfo:
     """Describe a message."""
-    return describe(MessageInfo, said, kind=get_kind(said).value, name=names.name_of(said.speaker))
+    audience = UNSET if said.audience is None else tuple(names.name_of(one) for one in sorted(said.audience))
+    name = names.name_of(said.speaker)
+    return describe(MessageInfo, said, kind=get_kind(said).value, name=name, audience_names=audience)
 
 
 def describe_page(page: HistoryPage, names: Participants) -> HistoryPageInfo:
@@ -170,7 +183,8 @@ def describe_page(page: HistoryPage, names: Participants) -> HistoryPageInfo:
 
 def describe_found_message(found: FoundMessage, names: Participants) -> FoundMessageInfo:
     """Describe a message that a search found."""
-    return FoundMessageInfo(conversation_id=found.conversation_id, message=describe_message(found.message, names))
+    said = describe_message(found.message, names)
+    return FoundMessageInfo(conversation_id=found.conversation_id, message=said, title=found.title)
 
 
 def describe_chat_import(report: ChatImportReport, language: str) -> ChatImportInfo:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fabula.codex import Codex
 from fabula.codex.facts import Fact
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
@@ -30,6 +31,8 @@ class FactInfo(Schema):
     is_lasting: bool
     origin: str  # who found it: program or model
     prompts: str  # whether it may enter prompts (may), or why it stays out: passing, said, off or dismissed
+    entry_name: str
+    known_to_names: tuple[str, ...] | None
 
 
 class FactList(Schema):
@@ -44,13 +47,28 @@ class UsedFactInfo(Schema):
     fact: FactInfo
     entry_id: str
     use: str
+    entry_name: str
 
 
 def describe_fact(fact: Fact, view: View, number: int = 0) -> FactInfo:
-    """Describe a fact with the title of its chapter."""
+    """Describe a fact with the title of its chapter, and the names of its entry and of those who could know it."""
+    codex = view.snapshot(Codex)
+
+    def name(ident: str) -> str:
+        known = None if codex is None else codex.by_id.get(ident)
+        return ident if known is None else known.name
+
     document = (view.snapshot(Manuscript) or Manuscript()).by_id.get(fact.since.document)
     chapter = document.name if document is not None else ""
-    return describe(FactInfo, fact, number=number, chapter=chapter, prompts=find_prompt_use(view, fact).value)
+    return describe(
+        FactInfo,
+        fact,
+        number=number,
+        chapter=chapter,
+        prompts=find_prompt_use(view, fact).value,
+        entry_name=name(fact.entry_id),
+        known_to_names=None if fact.known_to is None else [name(one) for one in sorted(fact.known_to)],
+    )
 
 
 def describe_facts(facts: Sequence[Fact], view: View) -> FactList:
@@ -60,4 +78,6 @@ def describe_facts(facts: Sequence[Fact], view: View) -> FactList:
 
 def describe_used_fact(used: UsedFact, view: View) -> UsedFactInfo:
     """Describe what was made of a fact."""
-    return UsedFactInfo(fact=describe_fact(used.fact, view), entry_id=used.entry.id, use=used.use.value)
+    return UsedFactInfo(
+        fact=describe_fact(used.fact, view), entry_id=used.entry.id, use=used.use.value, entry_name=used.entry.name
+    )

@@ -51,6 +51,7 @@ class ProjectJobsInfo(Schema):
     """The background work of one project."""
 
     project_id: str
+    title: str
     jobs: tuple[JobInfo, ...]
     breakers: tuple[BreakerInfo, ...]
     spending: SpendingInfo = field(name="money")
@@ -60,6 +61,7 @@ def describe_project_jobs(found: ProjectJobs) -> ProjectJobsInfo:
     """Describe the background work of one project."""
     return ProjectJobsInfo(
         project_id=found.project.id,
+        title=found.project.title,
         jobs=tuple(_describe_job(job, found.titles.get(job.key, "")) for job in found.jobs),
         breakers=tuple(describe(BreakerInfo, one, open_until=one.open_until or None) for one in found.breakers),
         spending=describe_spending(found.spending),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET, UnsetType
+
 from fabula.workspace.outline import Beat
+from fabula.workspace.schemas.display_names import DisplayNames
 from fabula.workspace.schemas.schema import Schema, describe
 
 
@@ -13,8 +16,10 @@ class BeatInfo(Schema):
     document_id: str
     text: str
     done: bool
+    title: str | UnsetType = UNSET  # of the document
 
 
-def describe_beat(beat: Beat) -> BeatInfo:
-    """Describe a beat."""
-    return describe(BeatInfo, beat, done=beat.is_done)
+def describe_beat(beat: Beat, names: DisplayNames | None = None) -> BeatInfo:
+    """Describe a beat, perhaps with the title of its document."""
+    title = UNSET if names is None else names.name_document(beat.document_id)
+    return describe(BeatInfo, beat, done=beat.is_done, title=title)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from fabula.access import ApiKey, BrowserSession, NewKey, Person
+from msgspec import UNSET, UnsetType
+
+from fabula.access import ApiKey, BrowserSession, Membership, NewKey, Person
+from fabula.workspace.schemas.display_names import DisplayNames
 from fabula.workspace.schemas.schema import Schema, describe
 
 
@@ -23,6 +26,8 @@ class RoleInfo(Schema):
     role: str
     characters: tuple[str, ...] | None
     documents: tuple[str, ...] | None  # of a player; null where all may be read
+    character_names: tuple[str, ...] | UnsetType | None = UNSET
+    document_titles: tuple[str, ...] | UnsetType | None = UNSET
 
 
 class AccountInfo(Schema):
@@ -45,6 +50,7 @@ class KeyInfo(Schema):
     rights: tuple[str, ...] | None
     created_at: str
     revoked_at: str | None
+    project_titles: tuple[str, ...] | UnsetType | None = UNSET
 
 
 class SessionInfo(Schema):
@@ -63,24 +69,38 @@ class NewKeyInfo(Schema):
     secret: str
 
 
-def describe_account(person: Person, titles: Mapping[str, str]) -> AccountInfo:
-    """Describe an account; `titles` are those of projects, by id."""
-    roles = [
-        RoleInfo(
-            project=project,
-            title=titles.get(project, ""),
-            role=one.role,
-            characters=None if one.grants.characters is None else tuple(sorted(one.grants.characters)),
-            documents=None if one.grants.documents is None else tuple(sorted(one.grants.documents)),
-        )
-        for project, one in sorted(person.memberships.items(), key=lambda item: titles.get(item[0], ""))
-    ]
+def describe_account(
+    person: Person, titles: Mapping[str, str], names_of: Callable[[str], DisplayNames] | None = None
+) -> AccountInfo:
+    """Describe an account; `titles` are those of projects, by id, and `names_of` finds the names in one of them."""
+    ordered = sorted(person.memberships.items(), key=lambda item: titles.get(item[0], ""))
+    roles = [_describe_role(project, one, titles, names_of) for project, one in ordered]
     return describe(AccountInfo, person, roles=roles)
 
 
-def describe_key(key: ApiKey) -> KeyInfo:
-    """Describe a key."""
-    return describe(KeyInfo, key, account=key.person)
+def _describe_role(
+    project: str, role: Membership, titles: Mapping[str, str], names_of: Callable[[str], DisplayNames] | None
+) -> RoleInfo:
+    characters, documents = role.grants.characters, role.grants.documents
+    described = RoleInfo(
+        project=project,
+        title=titles.get(project, ""),
+        role=role.role,
+        characters=None if characters is None else tuple(sorted(characters)),
+        documents=None if documents is None else tuple(sorted(documents)),
+    )
+    if names_of is not None and project in titles and (characters or documents):
+        names = names_of(project)
+        described.character_names = names.name_entries(characters)
+        described.document_titles = None if documents is None else tuple(map(names.name_document, sorted(documents)))
+    return described
+
+
+def describe_key(key: ApiKey, titles: Mapping[str, str] | None = None) -> KeyInfo:
+    """Describe a key, perhaps with the `titles` of projects, by id."""
+    own = None if key.projects is None else tuple(sorted(key.projects))
+    named = UNSET if titles is None else own and tuple(titles.get(one, one) for one in own)
+    return describe(KeyInfo, key, account=key.person, projects=own, project_titles=named)
 
 
 def describe_session(session: BrowserSession) -> SessionInfo:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import field, to_builtins
+from msgspec import UNSET, UnsetType, field, to_builtins
 
 from fabula.llm.runs import GenerationRun, SpendingTotal, total_by_currency
 from fabula.workspace.accepting import AcceptedAnswer
 from fabula.workspace.schemas.codex import EntryInfo, describe_entry
+from fabula.workspace.schemas.display_names import DisplayNames
 from fabula.workspace.schemas.schema import Schema, describe
 
 
@@ -48,6 +49,7 @@ class RunInfo(Schema):
     prompt: str | None
     usage: UsageInfo
     cost: CostInfo
+    title: str | UnsetType = UNSET  # of the document
 
 
 class RunSpendingInfo(Schema):
@@ -87,11 +89,12 @@ def describe_accepted(accepted: AcceptedAnswer) -> AcceptedAnswerInfo:
     return describe(AcceptedAnswerInfo, accepted, entries=entries, verdict=verdict)
 
 
-def describe_run(run: GenerationRun) -> RunInfo:
-    """Describe a run."""
+def describe_run(run: GenerationRun, names: DisplayNames | None = None) -> RunInfo:
+    """Describe a run, perhaps with the title of its document."""
     return describe(
         RunInfo,
         run,
+        title=UNSET if names is None or not run.document_id else names.name_document(run.document_id),
         document_id=run.document_id or None,
         conversation_id=run.conversation_id or None,
         stable_prefix_hash=run.prefix_hash,

@@ -68,6 +68,7 @@ class LoadedSave(Schema):
     """What loading a save made: the project, the backup of the one it replaced, and its series."""
 
     project: str
+    title: str
     backup: str | None
     series: str
     not_loaded: dict[str, int]
@@ -75,13 +76,14 @@ class LoadedSave(Schema):
     warnings: tuple[str, ...]
 
 
-def describe_load(loaded: LoadResult, language: str = ENGLISH) -> LoadedSave:
-    """Describe what was loaded."""
+def describe_load(loaded: LoadResult, title: str, language: str = ENGLISH) -> LoadedSave:
+    """Describe what was loaded, with the title of the project."""
     return describe(
         LoadedSave,
         loaded,
         language,
         project=loaded.project_id,
+        title=title,
         backup=None if loaded.backup is None else str(loaded.backup),
         series="" if loaded.series is None else loaded.series.title,
     )

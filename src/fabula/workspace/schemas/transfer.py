@@ -11,6 +11,7 @@ class ImportInfo(Schema):
     """What an import made: the project, and what came into it."""
 
     project_id: str
+    title: str
     documents: int
     characters: int
     entries: int
@@ -21,6 +22,7 @@ class UpdateInfo(Schema):
     """What an update of a manuscript changed: how many documents changed, matched and stayed as they were."""
 
     project_id: str
+    title: str
     changed: int
     matched: int
     unchanged: int
