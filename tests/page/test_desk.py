@@ -611,6 +611,27 @@ def test_a_chapter_is_told_through_the_eyes_of_somebody(open_page: OpenPage, sto
     expect(eyes).to_be_focused()
 
 
+def test_a_chapter_of_a_deleted_character_says_who_it_was_and_offers_another(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_page(f"#/{story.id}/write/ch-02")
+    eyes = page.get_by_label("through the eyes of")
+    expect(eyes).to_have_value("will")
+    story.codex.remove("will")
+    expect(eyes.locator("option:checked")).to_have_text("Will Tarn (deleted)")
+    expect(page.get_by_text("Will Tarn was deleted from the codex.")).to_be_visible()
+    page.goto(f"{page.url.split('#')[0]}#/{story.id}/timeline")
+    expect(page.get_by_role("main").get_by_text("through the eyes of Will Tarn").first).to_be_visible()
+    page.goto(f"{page.url.split('#')[0]}#/{story.id}/write/ch-02")
+    page.reload()
+    expect(eyes.locator("option:checked")).to_have_text("Will Tarn (deleted)")
+    page.get_by_role("button", name="Choose another").click()
+    expect(eyes).to_be_focused()
+    eyes.select_option(label="Grace Odell")
+    expect(page.get_by_text("was deleted from the codex")).to_be_hidden()
+    assert story.chapters.read("ch-02").record.pov == "grace"
+
+
 def test_what_the_model_asked_for_stands_at_its_place_and_is_forgotten(
     open_page: OpenPage, story: ProjectHandle, workspace: Workspace
 ) -> None:

@@ -10,4 +10,4 @@ CONVERSATION_COLUMNS = {
     "recaps": ("heard",),
 }
 
-MODEL_TABLES = ("codex_quotations", "needs")
+LATER_TABLES = ("codex_quotations", "codex_removed", "needs")

@@ -85,6 +85,13 @@ def describe_entry(entry: Entry, knowers: Iterable[EntryKnower] | UnsetType = UN
     )
 
 
+class RemovedEntryInfo(Schema):
+    """An entry that was removed, with its last name; chapters and facts may still hold its id."""
+
+    id: str
+    name: str
+
+
 class RenamePlaceInfo(Schema):
     """One place where a rename changes a name, with the words around it."""
 

@@ -52,6 +52,7 @@ export const texts = defineTexts({
   everybody: { en: "Everybody knows of it.", zh: "所有人都知道。" },
   nobody: { en: "Nobody in the story knows of it.", zh: "故事里没有人知道。" },
   onlySome: { en: "Known to {names} only.", zh: "只有{names}知道。" },
+  nobodyWord: { en: "nobody", zh: "无人" },
   reader: { en: "the reader", zh: "读者" },
   through: { en: "Through the book", zh: "贯穿全书" },
   throughText: { en: { one: "named {n} time in {chapters}", other: "named {n} times in {chapters}" }, zh: "在 {chapters}中提到 {n} 次" },
