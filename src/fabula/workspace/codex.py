@@ -91,7 +91,7 @@ class CodexVerbs(ProjectVerbs):
         return find_entry(self._entries(), name)
 
     def list_removed(self) -> list[RemovedEntry]:
-        """List entries that were removed, with their last name, by name: chapters and facts may still hold their ids."""
+        """List removed entries with their last names, by name: chapters and facts may still hold their ids."""
         codex = self._view.snapshot(Codex)
         names = {} if codex is None else codex.removed_names
         removed = [RemovedEntry(ident, name) for ident, name in names.items() if codex and ident not in codex.by_id]
