@@ -350,6 +350,22 @@ def test_pasted_markup_and_scripts_are_text_and_names_with_markup_are_names(
     assert page.locator("img").count() == 0
 
 
+def test_a_line_of_hebrew_or_arabic_begins_at_the_right_and_keeps_its_characters(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    hebrew, arabic = "שלום, אמרה Mara 👩‍🚀 בשקט.", "قالت: مرحبا 🕯️"
+    show_end(page)
+    page.keyboard.insert_text(f"\n\n{hebrew}\n\n{arabic}")
+    wait_text(story, "ch-06", f"{before}\n\n{hebrew}\n\n{arabic}")
+    for words in ("שלום", "مرحبا"):
+        expect(page.locator(".cm-line", has_text=words)).to_have_css("direction", "rtl")
+    expect(page.locator(".cm-line", has_text=re.compile("[a-z]")).first).to_have_css("direction", "ltr")
+    page.keyboard.press("Backspace")  # a whole character, though it is two code points
+    wait_text(story, "ch-06", f"{before}\n\n{hebrew}\n\n{arabic.removesuffix('🕯️')}")
+
+
 def test_an_ended_session_asks_to_sign_in_and_keeps_what_was_written(
     open_page: OpenPage, story: ProjectHandle, server: PageServer
 ) -> None:

@@ -9,7 +9,7 @@ export const texts = defineTexts({
   kind: { en: "Kind", zh: "类型" },
   allKinds: { en: "All kinds", zh: "所有类型" },
   level: { en: "Told to the model", zh: "告诉模型" },
-  allLevels: { en: "However told", zh: "所有方式" },
+  allLevels: { en: "All ways", zh: "所有方式" },
   always: { en: "always", zh: "始终" },
   when_detected: { en: "when named", zh: "提到时" },
   manual: { en: "when pinned", zh: "手动固定时" },
