@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import type { Entry } from "../src/lib/story.svelte";
 import { changeDetails, filterEntries, readDetails, recogniseFile, spaceNumbers, splitNames, writeDetails } from "../src/views/codex/entries";
 import HeatStrip from "../src/views/codex/HeatStrip.svelte";
+import "./serve";
 
 const make = (values: Partial<Entry>): Entry =>
   ({ id: values.name, type: "character", name: "", aliases: [], aiContextLevel: "always", description: "", details: {}, tags: [], notes: "", relations: [], knownTo: null, since: null, rules: {}, progressions: [], ...values }) as Entry;
