@@ -350,6 +350,22 @@ def test_pasted_markup_and_scripts_are_text_and_names_with_markup_are_names(
     assert page.locator("img").count() == 0
 
 
+def test_a_line_of_hebrew_or_arabic_begins_at_the_right_and_keeps_its_characters(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    hebrew, arabic = "שלום, אמרה Mara 👩‍🚀 בשקט.", "قالت: مرحبا 🕯️"
+    show_end(page)
+    page.keyboard.insert_text(f"\n\n{hebrew}\n\n{arabic}")
+    wait_text(story, "ch-06", f"{before}\n\n{hebrew}\n\n{arabic}")
+    for words in ("שלום", "مرحبا"):
+        expect(page.locator(".cm-line", has_text=words)).to_have_css("direction", "rtl")
+    expect(page.locator(".cm-line", has_text=re.compile("[a-z]")).first).to_have_css("direction", "ltr")
+    page.keyboard.press("Backspace")  # a whole character, though it is two code points
+    wait_text(story, "ch-06", f"{before}\n\n{hebrew}\n\n{arabic.removesuffix('🕯️')}")
+
+
 def test_an_ended_session_asks_to_sign_in_and_keeps_what_was_written(
     open_page: OpenPage, story: ProjectHandle, server: PageServer
 ) -> None:
@@ -609,6 +625,27 @@ def test_a_chapter_is_told_through_the_eyes_of_somebody(open_page: OpenPage, sto
     expect(page.get_by_role("option", name="Through whose eyes")).to_be_visible()
     page.get_by_role("option", name="Through whose eyes").click()
     expect(eyes).to_be_focused()
+
+
+def test_a_chapter_of_a_deleted_character_says_who_it_was_and_offers_another(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_page(f"#/{story.id}/write/ch-02")
+    eyes = page.get_by_label("through the eyes of")
+    expect(eyes).to_have_value("will")
+    story.codex.remove("will")
+    expect(eyes.locator("option:checked")).to_have_text("Will Tarn (deleted)")
+    expect(page.get_by_text("Will Tarn was deleted from the codex.")).to_be_visible()
+    page.goto(f"{page.url.split('#')[0]}#/{story.id}/timeline")
+    expect(page.get_by_role("main").get_by_text("through the eyes of Will Tarn").first).to_be_visible()
+    page.goto(f"{page.url.split('#')[0]}#/{story.id}/write/ch-02")
+    page.reload()
+    expect(eyes.locator("option:checked")).to_have_text("Will Tarn (deleted)")
+    page.get_by_role("button", name="Choose another").click()
+    expect(eyes).to_be_focused()
+    eyes.select_option(label="Grace Odell")
+    expect(page.get_by_text("was deleted from the codex")).to_be_hidden()
+    assert story.chapters.read("ch-02").record.pov == "grace"
 
 
 def test_what_the_model_asked_for_stands_at_its_place_and_is_forgotten(

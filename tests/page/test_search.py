@@ -56,3 +56,23 @@ def test_nothing_serious_is_wrong_with_the_search(open_page: OpenPage, story: Pr
     page = open_page(f"#/{story.id}/search?words=lamp", theme=theme)
     expect(page.locator("mark").first).to_be_visible()
     assert find_problems(page) == []
+
+
+def test_what_was_said_is_found_and_opened_at_its_message(open_page: OpenPage, story: ProjectHandle) -> None:
+    talk = story.chat.start(["Mara Venn"], title="At night").record.id
+    for number in range(90):
+        kettle = " The zephyrine kettle sang." if number == 7 else ""
+        story.conversations.record(talk, f"{number} lamps were lit.{kettle}", speaker="Mara Venn")
+    page = open_page(f"#/{story.id}/search?words=zephyrine+kettle")
+    found = page.get_by_role("main").get_by_role("listitem")
+    expect(found.first).to_contain_text("zephyrine kettle sang")
+    found.first.get_by_role("link").click()
+    expect(page.get_by_role("heading", name="At night")).to_be_visible()
+    said = page.get_by_role("log").locator("section").filter(has_text="zephyrine")
+    expect(said).to_be_in_viewport()
+    expect(said).to_be_focused()
+    page.get_by_label(re.compile("Say something")).fill("Which kettle?")
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("log").locator("section").last).to_be_in_viewport()
+    page.goto(f"{page.url.split('?')[0]}?at=nothing")
+    expect(page.get_by_text("This message is no longer there.")).to_be_visible()

@@ -201,3 +201,18 @@ def test_a_card_shows_no_score_until_it_is_opened(open_page: OpenPage, story: Pr
     expect(card.get_by_text("score")).to_be_hidden()
     card.locator("summary").click()
     expect(card.get_by_text("score")).to_be_visible()
+
+
+def test_a_view_that_is_left_asks_for_nothing_of_the_next_one(open_page: OpenPage, story: ProjectHandle) -> None:
+    """A chapter is no conversation and no entry, though its id stands at the same place of the address."""
+    page = open_page(f"#/{story.id}/codex/mara")
+    refused: list[str] = []
+    page.on("response", lambda one: refused.append(one.url) if one.status == 404 else None)
+    page.get_by_role("link", name=re.compile("The Cut Leaf")).first.click()
+    expect(page.get_by_label("Title of the chapter")).to_have_value("The Cut Leaf")
+    page.goto(f"{page.url.split('#')[0]}#/{story.id}/talk")
+    expect(page.get_by_role("button", name="New conversation").first).to_be_visible()
+    page.go_back()
+    expect(page.get_by_label("Title of the chapter")).to_have_value("The Cut Leaf")
+    expect(page.get_by_text("Saved", exact=True)).to_be_visible()
+    assert refused == []

@@ -10,7 +10,7 @@ CONVERSATION_COLUMNS = {
     "recaps": ("heard",),
 }
 
-MODEL_TABLES = ("codex_quotations", "needs")
+LATER_TABLES = ("codex_quotations", "codex_removed", "needs")
 
 RESPONSE_TABLES = ("request_keys", "streams", "stream_events")
 ACCESS_TABLES = ("people", "api_keys", "sessions", "sign_in_failures")

@@ -22,6 +22,7 @@ def test_a_preset_is_stored_activated_and_removed(coast: ProjectHandle) -> None:
     assert active.id == stored.id
     assert presets.list_anchors()[-1] == "mood"
     layout = presets.lay_out(recipe="chat")
+    assert any(row.note == "较早的消息" for row in presets.lay_out(recipe="chat", reader_language="zh").rows)
     assert (layout.preset, layout.recipe) == (active, "chat")
     assert "brief" in [row.name for row in layout.rows]
     assert presets.remove("Mine").id == stored.id

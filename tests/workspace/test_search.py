@@ -61,3 +61,20 @@ def test_a_passage_that_is_near_in_meaning_says_so(coast: ProjectHandle) -> None
     assert report.by_meaning
     assert (report.passages[0].text, report.passages[0].reasons) == ("Zzyzx zzyzx.", ("it is near in meaning",))
     embedding.close()
+
+
+def test_what_was_said_is_found_with_its_conversation_and_message(coast: ProjectHandle) -> None:
+    talk = coast.chat.start(["Mara Venn"]).record.id
+    message = coast.conversations.record(talk, "The zephyrine kettle sang.", speaker="Mara Venn")
+    coast.participant_texts.add("prompt", "Mara Venn", "Never mention the zephyrine teapot.")
+    coast.chapters.add("Elsewhere", "A zephyrine jug.")
+    report = describe_search(coast.view, "zephyrine", coast.search("zephyrine", everything=True, until="ch-01"), [])
+    found = {one.text: one for one in report.passages}
+    said = found["The zephyrine kettle sang."]
+    assert (said.document_id, said.conversation_id, said.message_id) == (None, talk, message.id)
+    assert said.participant_id is None
+    prompt = found["Never mention the zephyrine teapot."]
+    assert (prompt.document_id, prompt.conversation_id, prompt.message_id) == (None, None, None)
+    assert prompt.participant_id == coast.participants.get("Mara Venn").id
+    chapter = found["A zephyrine jug."]
+    assert (chapter.conversation_id, chapter.message_id, chapter.participant_id) == (None, None, None)

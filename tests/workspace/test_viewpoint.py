@@ -64,3 +64,19 @@ def test_a_change_of_the_viewpoint_can_be_undone(coast: ProjectHandle) -> None:
     coast.chapters.set_viewpoint("2", "Grace")
     coast.changes.undo()
     assert find_pov(coast, "ch-02") == "will"
+
+
+def test_a_removed_character_keeps_its_last_name(coast: ProjectHandle) -> None:
+    coast.codex.edit("will", name="Will Tarn the pilot")
+    coast.codex.add("Oilskin packet", kind="item", description="In her coat.", known_to=["Will Tarn the pilot"])
+    coast.codex.remove("will")
+    removed = coast.codex.list_removed()
+    assert [(one.id, one.name) for one in removed] == [("will", "Will Tarn the pilot")]
+    assert find_pov(coast, "ch-02") == "will"
+    assert next(one for one in coast.timeline.read().documents if one.document_id == "ch-02").pov == removed[0].name
+    assert [one.name for one in coast.codex.list_knowers("Oilskin packet")] == [removed[0].name]
+    coast.changes.undo()
+    assert coast.codex.list_removed() == []
+    coast.codex.remove("will")
+    coast.codex.add("Will", kind="character")
+    assert [one.name for one in coast.codex.list_removed()] == ["Will Tarn the pilot"]

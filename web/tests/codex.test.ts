@@ -2,8 +2,9 @@
 import { render, screen } from "@testing-library/svelte";
 import { expect, test } from "vitest";
 import type { Entry } from "../src/lib/story.svelte";
-import { changeDetails, filterEntries, readDetails, recogniseFile, splitNames, writeDetails } from "../src/views/codex/entries";
+import { changeDetails, filterEntries, readDetails, recogniseFile, spaceNumbers, splitNames, writeDetails } from "../src/views/codex/entries";
 import HeatStrip from "../src/views/codex/HeatStrip.svelte";
+import "./serve";
 
 const make = (values: Partial<Entry>): Entry =>
   ({ id: values.name, type: "character", name: "", aliases: [], aiContextLevel: "always", description: "", details: {}, tags: [], notes: "", relations: [], knownTo: null, since: null, rules: {}, progressions: [], ...values }) as Entry;
@@ -44,4 +45,10 @@ test("the heat strip has a cell for each chapter and a mark for each change", ()
   expect(screen.getByLabelText(/Dusk.*3/)).toBeTruthy();
   expect(container.querySelectorAll("rect.heat").length).toBe(1);
   expect(container.querySelectorAll("circle.secret").length).toBe(1);
+});
+
+test("numbers below a strip are as many as fit, at round steps", () => {
+  expect([7, 41, 120, 365, 2000].map((count) => spaceNumbers(count, 23))).toEqual([1, 2, 10, 20, 100]);
+  expect(spaceNumbers(120, 11)).toBe(20);
+  expect(spaceNumbers(0, 0)).toBe(1);
 });

@@ -7,8 +7,10 @@ import { story } from "../src/lib/story.svelte";
 import Search from "../src/views/search/Search.svelte";
 import { serve } from "./serve";
 
-const passage = { source: "search:c#1", documentId: "c", chapter: 2, chapterName: "chapter 2", title: "Chapter 2: The Lamp", start: 30, end: 60, at: "", score: 1, text: "She lit 🕯 the lamps.", marks: [[14, 19]], reasons: ["it has lamps"] };
-const said = { ...passage, source: "history:m", documentId: null, chapter: null, chapterName: "", title: "At night", start: null, end: null, text: "Is the lamp lit?", marks: [[7, 11]], reasons: ["it has lamp", "it is near in meaning"] };
+const passage = { source: "search:c#1", documentId: "c", conversationId: null, messageId: null, participantId: null, chapter: 2, chapterName: "chapter 2", title: "Chapter 2: The Lamp", start: 30, end: 60, at: "", score: 1, text: "She lit 🕯 the lamps.", marks: [[14, 19]], reasons: ["it has lamps"] };
+const said = { ...passage, source: "history:m", documentId: null, conversationId: "k", messageId: "m", chapter: null, chapterName: "", title: "At night", start: null, end: null, text: "Is the lamp lit?", marks: [[7, 11]], reasons: ["it has lamp", "it is near in meaning"] };
+const recap = { ...said, source: "recap:r", messageId: null, title: "", text: "They spoke of oil.", marks: [] };
+const prompt = { ...said, source: "fixed:f", conversationId: null, messageId: null, participantId: "mara#1", title: "Mara", text: "Be brief.", marks: [] };
 let asked: URLSearchParams[] = [];
 
 function answer(report: object): void {
@@ -31,6 +33,14 @@ test("what was found leads to its place, with its words marked and the reason", 
   expect(screen.getByText("it has lamp · it is near in meaning")).toBeTruthy();
   expect(screen.getByText("2 passages, by words and meaning")).toBeTruthy();
   expect(asked[0]!.toString()).toBe("words=lamp&limit=10&everything=true");
+});
+
+test("what was said leads to its message, a recap to its conversation, and a fixed prompt to its participant", async () => {
+  answer({ passages: [said, recap, prompt] });
+  router.read("#/b/search?words=lamp");
+  render(Search);
+  await screen.findByText("Be brief.");
+  expect(screen.getAllByRole("link").map((one) => one.getAttribute("href"))).toEqual(["#/b/talk/k?at=m", "#/b/talk/k", "#/b/history/prompts?with=mara%231"]);
 });
 
 test("the question, how far and by what are asked for, and kept in the address", async () => {

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import ProviderChoice from "../src/lib/prompt/ProviderChoice.svelte";
 import { Chat, findMention, groupAlternatives, type Message } from "../src/views/talk/chat.svelte";
 import { readState } from "../src/views/talk/modes";
+import { story } from "../src/lib/story.svelte";
 import { serve } from "./serve";
 
 const make = (id: string, parentId: string | null = null): Message => ({ id, parentId, role: "assistant", name: id, content: id }) as Message;
@@ -21,6 +22,22 @@ test("several speakers write at once, and each reply takes its place", () => {
   chat.apply({ event: "reply", participantId: "a", name: "a", message: make("reply"), usage: {} as never, isCut: false });
   expect(chat.messages.map((one) => one.id)).toEqual(["said", "reply"]);
   expect(chat.writing.map((one) => one.id)).toEqual(["b"]);
+});
+
+test("an early message is loaded, and a missing one is not looked for without end", async () => {
+  const chat = new Chat();
+  const pages: Record<string, { messages: Message[]; before: string | null }> = { c: { messages: [make("b")], before: "b" }, b: { messages: [make("a")], before: null } };
+  story.info = { id: "p", language: "en" } as never;
+  const asked: string[] = [];
+  serve({ "GET /projects/p/conversations/k/messages": (query: URLSearchParams) => (asked.push(query.get("before")!), pages[query.get("before")!]!) });
+  Object.assign(chat, { id: "k", messages: [make("c")], before: "c" });
+  expect(await chat.find("c")).toBe(true);
+  expect(asked).toEqual([]);
+  expect(await chat.find("a")).toBe(true);
+  expect(chat.messages.map((one) => one.id)).toEqual(["a", "b", "c"]);
+  expect(await chat.find("z")).toBe(false);
+  expect(asked).toEqual(["c", "b"]);
+  story.close();
 });
 
 test("alternatives are the messages of one parent", () => {

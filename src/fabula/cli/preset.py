@@ -9,7 +9,16 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, read_text
 from fabula.cli.options import IDS, JSON, PROJECT, STORE
-from fabula.cli.output import current_language, invalid_request, print_json, print_line, quote_name, say, translate
+from fabula.cli.output import (
+    current_language,
+    invalid_request,
+    language_of_texts,
+    print_json,
+    print_line,
+    quote_name,
+    say,
+    translate,
+)
 from fabula.cli.tables import Column, print_list, print_table
 from fabula.cli.value_names import name_value
 from fabula.core.messages import message
@@ -55,7 +64,8 @@ def show(
     from fabula.workspace.schemas.presets import describe_layout
 
     with open_project(project, store) as opened:
-        layout = describe_layout(opened.presets.lay_out(name, recipe=recipe), current_language())
+        laid_out = opened.presets.lay_out(name, recipe=recipe, reader_language=language_of_texts())
+        layout = describe_layout(laid_out, current_language())
     if as_json:
         print_json(layout)
     else:

@@ -2,6 +2,7 @@
 
 Every change validates the whole entry, whichever field changes. Progressions are edited in `progressions`, and who
 knows an entry in `knowledge`. Removing an entry removes its progressions, knowledge, pins and the relations to it.
+Chapters told through its eyes and facts that it knows still name it by its id, so its name is kept.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sqlalchemy import Row
 from fabula.codex import knowledge, progressions
 from fabula.codex.entry import Entry, Level, PinMode, Pins
 from fabula.codex.snapshot import MAX_IDS_PER_QUERY, read_entries, read_pins
-from fabula.codex.tables import entries, pins, relations
+from fabula.codex.tables import entries, pins, relations, removed_entries
 from fabula.codex.validation import apply_values, codex_error, validate_entry
 from fabula.core.ids import current_timestamp, is_valid_id, new_id
 from fabula.core.messages import message
@@ -56,9 +57,12 @@ def update(tx: WriteTransaction, entry_id: str, values: Mapping[str, Any], *, ex
 
 
 def remove(tx: WriteTransaction, entry_id: str, *, expected: int | None = None) -> None:
-    """Remove an entry with its progressions, knowledge, pins and the relations to it."""
+    """Remove an entry with its progressions, knowledge, pins and the relations to it; its name is kept."""
     tx.update_row(entries, {"id": entry_id}, {}, expected=expected)
-    knowledge.remove_entry(tx, get(tx, entry_id).entry)
+    entry = get(tx, entry_id).entry
+    knowledge.remove_entry(tx, entry)
+    tx.delete_rows(removed_entries, removed_entries.c.id == entry_id)
+    tx.insert(removed_entries, {"id": entry_id, "name": entry.name, "removed": current_timestamp()})
     tx.delete_rows(pins, pins.c.entry_id == entry_id)
     tx.delete_rows(relations, relations.c.to_id == entry_id)
     tx.delete_rows(entries, entries.c.id == entry_id)

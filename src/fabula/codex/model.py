@@ -40,6 +40,7 @@ class Codex:
         *,
         pins: Pins | None = None,
         knowledge: Knowledge | None = None,
+        removed_names: Mapping[str, str] | None = None,
         relation_depth: int | None = None,
     ) -> None:
         self.name_index = entries if isinstance(entries, NameIndex) else NameIndex(entries)
@@ -47,14 +48,17 @@ class Codex:
         self.by_id = self.name_index.by_id
         self.pins: Pins = pins or {}
         self.knowledge: Knowledge = knowledge or {}
+        self.removed_names: Mapping[str, str] = removed_names or {}  # by the id that chapters and facts still hold
         self.relation_depth = relation_depth  # None: the default of the source
         self._project_id = project_id
         self._language = language
         self._timeline = timeline or Timeline()
         self._rendered: dict[tuple[str, float], tuple[Fragment, ...]] = {}
 
-    def with_entries(self, entries: Sequence[Entry], *, knowledge: Knowledge) -> Codex:
-        """Return a codex with other entries and knowledge, and the same pins and settings."""
+    def with_entries(
+        self, entries: Sequence[Entry], *, knowledge: Knowledge, removed_names: Mapping[str, str] | None = None
+    ) -> Codex:
+        """Return a codex with other entries and knowledge, perhaps other names of removed entries, and the rest."""
         return Codex(
             self._project_id,
             self._language,
@@ -62,6 +66,7 @@ class Codex:
             self._timeline,
             pins=self.pins,
             knowledge=knowledge,
+            removed_names=self.removed_names if removed_names is None else removed_names,
             relation_depth=self.relation_depth,
         )
 
@@ -77,6 +82,11 @@ class Codex:
         return frozenset(
             name if name in self.by_id else self._ids_by_name.get(fold_name(name), name) for name in known_to
         )
+
+    def name_of(self, ident: str) -> str:
+        """Return the name of an entry, or the last one of a removed entry; what the codex never had is itself."""
+        entry = self.by_id.get(ident)
+        return self.removed_names.get(ident, ident) if entry is None else entry.name
 
     @cached_property
     def _ids_by_name(self) -> dict[str, str]:

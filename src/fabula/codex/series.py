@@ -39,7 +39,11 @@ def merge_codexes(series: Codex, book: Codex, earlier: Sequence[tuple[str, Codex
     for entry in book.entries:
         found = shared.by_id.get(entry.id)
         merged[entry.id] = entry if found is None else merge_entry(found, entry)
-    return book.with_entries([*merged.values()], knowledge=_merge_knowledge(shared, book.knowledge))
+    return book.with_entries(
+        [*merged.values()],
+        knowledge=_merge_knowledge(shared, book.knowledge),
+        removed_names={**series.removed_names, **book.removed_names},
+    )
 
 
 def carry_earlier(series: Codex, book: Codex, earlier: Sequence[tuple[str, Codex]]) -> tuple[list[Entry], Knowledge]:

@@ -1,8 +1,8 @@
 """Loads the codex snapshot from the store; unchanged entries are shared with the previous snapshot.
 
-The change feed lists what changed as one set of ids: of entries, of facts (who knows them), and of documents or
-conversations (their pins). Each of the three tables is queried for all of these ids; those of another kind simply
-match no row.
+The change feed lists what changed as one set of ids: of entries, also removed ones, of facts (who knows them), and of
+documents or conversations (their pins). Each of the four tables is queried for all of these ids; those of another kind
+simply match no row.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlalchemy import Row, Table
 from fabula.codex.entry import Entry, Knowledge, PinMode, Pins, Progression, Relation
 from fabula.codex.model import Codex
 from fabula.codex.name_index import NameIndex
-from fabula.codex.tables import entries, knowledge, pins, progressions, relations
+from fabula.codex.tables import entries, knowledge, pins, progressions, relations, removed_entries
 from fabula.core.story import Position, Timeline
 from fabula.core.view import Language
 from fabula.store.rows import position_from_row, read_struct
@@ -43,6 +43,7 @@ def load(
         for ident, entry in read_entries(reading, ids).items()
     }
     pins_by_place, knowledge_by_fact = read_pins(reading, ids), read_knowledge(reading, ids)
+    removed_names = read_removed_names(reading, ids)
     if previous is None:
         name_index = NameIndex(current.values())
     elif ids is None:
@@ -52,6 +53,8 @@ def load(
         pins_by_place = {**{key: pins for key, pins in previous.pins.items() if key not in ids}, **pins_by_place}
         unchanged = {fact: knowers for fact, knowers in previous.knowledge.items() if fact not in ids}
         knowledge_by_fact = {**unchanged, **knowledge_by_fact}
+        still_removed = {ident: name for ident, name in previous.removed_names.items() if ident not in ids}
+        removed_names = {**still_removed, **removed_names}
     return Codex(
         project_id,
         language,
@@ -59,6 +62,7 @@ def load(
         timeline,
         pins=pins_by_place,
         knowledge=knowledge_by_fact,
+        removed_names=removed_names,
         relation_depth=relation_depth,
     )
 
@@ -94,6 +98,12 @@ def read_knowledge(reading: ReadTransaction, facts: Iterable[str] | None = None)
     for row in _rows(reading, knowledge, "fact", wanted, "knower"):
         found.setdefault(row.fact, {})[row.knower] = position_from_row(row, "since")
     return found
+
+
+def read_removed_names(reading: ReadTransaction, ids: Iterable[str] | None = None) -> dict[str, str]:
+    """Read the last names of some removed entries, or of all, by id."""
+    wanted = None if ids is None else sorted(ids)
+    return {row.id: row.name for row in _rows(reading, removed_entries, "id", wanted)}
 
 
 def progression_from_row(row: Row[Any]) -> Progression:

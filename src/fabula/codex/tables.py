@@ -1,4 +1,4 @@
-"""Tables of the codex: entries, relations, progressions, knowledge, pins, renames and what a model quotes."""
+"""Tables of the codex: entries, also removed ones, relations, progressions, knowledge, pins, renames and quotations."""
 
 from __future__ import annotations
 
@@ -41,6 +41,14 @@ entries = project_table(
     *timestamp_columns(),
     version_column(),
     Index("ix_codex_entries_name", "project_id", "name"),
+)
+
+removed_entries = project_table(
+    "codex_removed",  # chapters and facts name characters by id, also after the entry was removed
+    TableInfo(area=AREA, owner="project", item="id"),
+    Column("id", Text, nullable=False),
+    text_column("name"),
+    text_column("removed"),
 )
 
 relations = project_table(

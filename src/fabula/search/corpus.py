@@ -30,6 +30,7 @@ UPDATE_PAUSE = 1.0  # seconds for which edits gather before the index of a long 
 WORK_SECONDS, REST_SECONDS = 0.001, 0.0005  # of building in the background, in turn
 MIN_NEW_SHARE = 0.1  # of all characters that must be new for the cache file to be written again
 CONVERSATION_PREFIX = "talk:"  # of the ids of documents that are conversations
+PARTICIPANT_TEXTS = "kept"  # what stands behind `#` in the id of a document with the texts of a participant
 
 Progress = Callable[[int, int], None]  # characters done, characters in all
 CutTexts = Mapping[str, tuple[DocumentText, SearchDocument]]  # by document id

@@ -111,8 +111,7 @@ def _template_values(source_request: SourceRequest, view: View) -> dict[str, Any
 def _name_viewpoint(document: Document | None, view: View) -> str:
     """The name of the character through whose eyes a document is told, or nothing."""
     ident, codex = document.pov if document is not None else None, view.snapshot(Codex)
-    entry = codex.by_id.get(ident) if codex is not None and ident is not None else None
-    return entry.name if entry is not None else ident or ""
+    return codex.name_of(ident) if codex is not None and ident else ident or ""
 
 
 @lru_cache(maxsize=256)

@@ -69,6 +69,13 @@ class EntryKnower(Struct, frozen=True):
     since: Position | None
 
 
+class RemovedEntry(Struct, frozen=True):
+    """An entry that was removed, with its last name."""
+
+    id: str
+    name: str
+
+
 class CodexVerbs(ProjectVerbs):
     """The codex of an open project, as its book sees it: with what its series shares."""
 
@@ -83,22 +90,27 @@ class CodexVerbs(ProjectVerbs):
         """Return the entry of that id, name, alias or number, or whose name begins so."""
         return find_entry(self._entries(), name)
 
+    def list_removed(self) -> list[RemovedEntry]:
+        """List removed entries with their last names, by name: chapters and facts may still hold their ids."""
+        codex = self._view.snapshot(Codex)
+        names = {} if codex is None else codex.removed_names
+        removed = [RemovedEntry(ident, name) for ident, name in names.items() if codex and ident not in codex.by_id]
+        return sorted(removed, key=lambda one: (one.name, one.id))
+
     def list_knowers(self, entry: str) -> list[EntryKnower]:
         """List who knows an entry and each of its progressions, and since when (cdx-8)."""
         view = self._view
         codex, found = view.snapshot(Codex), self.find(entry)
-        names = {} if codex is None else {one.id: one.name for one in codex.entries}
+        name_of = str if codex is None else codex.name_of
         knowers: list[EntryKnower] = []
         for number, known_to in enumerate((found.known_to, *(step.known_to for step in found.progressions))):
             source = f"{found.source}#{number}" if number else found.source
             learned = dict(codex.knowledge.get(source, {})) if codex is not None else {}
             ids = known_to if codex is None else codex.resolve_knowers(known_to)
-            who = [*sorted(ids or (), key=lambda one: names.get(one, one)), *sorted(learned)]
+            who = [*sorted(ids or (), key=name_of), *sorted(learned)]
             if known_to is None and learned:
                 who.insert(0, EVERYBODY)
-            knowers += [
-                EntryKnower(number or None, one, names.get(one, one), learned.get(one)) for one in dict.fromkeys(who)
-            ]
+            knowers += [EntryKnower(number or None, one, name_of(one), learned.get(one)) for one in dict.fromkeys(who)]
         return knowers
 
     def is_unaware(self, entry: str, progression: int | None = None) -> bool:

@@ -12,6 +12,7 @@ from fabula.context.phrases import IDENTITY
 from fabula.context.recipes import RECIPES, Preset, UserProfile, available_anchors, validate_preset
 from fabula.core.errors import Code
 from fabula.core.messages import message
+from fabula.core.view import Language
 from fabula.manuscript import projects
 from fabula.presets import edits
 from fabula.presets.edits import StoredPreset
@@ -46,13 +47,20 @@ class PresetVerbs(ProjectVerbs):
         with self._read() as reading:
             return _find(reading, name)
 
-    def lay_out(self, name: str = "", *, recipe: str = "novel") -> PresetLayout:
-        """Show where each message of a preset lands, from the top of the prompt to its end."""
-        return self._lay_out(self.find(name), recipe)
+    def lay_out(
+        self, name: str = "", *, recipe: str = "novel", reader_language: Language | None = None
+    ) -> PresetLayout:
+        """Show where each message of a preset lands, from the top of the prompt to its end.
 
-    def preview(self, data: Mapping[str, Any], *, recipe: str = "novel") -> PresetLayout:
+        Notes are in the reader's language, by default that of the project.
+        """
+        return self._lay_out(self.find(name), recipe, reader_language)
+
+    def preview(
+        self, data: Mapping[str, Any], *, recipe: str = "novel", reader_language: Language | None = None
+    ) -> PresetLayout:
         """Show where each message of a preset would land that is being written and not stored yet."""
-        return self._lay_out(validate_preset(data), recipe)
+        return self._lay_out(validate_preset(data), recipe, reader_language)
 
     def list_anchors(self, name: str = "") -> list[str]:
         """List every anchor that a message may name: the built-in ones, then the preset's own."""
@@ -94,12 +102,12 @@ class PresetVerbs(ProjectVerbs):
             edits.remove(tx, preset.id)
         return preset
 
-    def _lay_out(self, preset: Preset | None, recipe: str) -> PresetLayout:
+    def _lay_out(self, preset: Preset | None, recipe: str, reader_language: Language | None) -> PresetLayout:
         chosen = find_by_name(
             RECIPES.values(), recipe, what=message("recipe"), id_of=lambda one: one.name, code=Code.RECIPE_UNKNOWN
         )
         view = self._view
-        profile, language = view.snapshot(UserProfile), view.project.language
+        profile, language = view.snapshot(UserProfile), reader_language or view.project.language
         rows = make_layout(preset or NO_PRESET, chosen.preset, profile, language=language)
         return PresetLayout(preset, chosen.name, rows)
 

@@ -23,7 +23,13 @@ from fabula.conversation.recaps.schedule import find_recap_audience
 from fabula.conversation.snapshot import load_added_messages, load_newest_messages
 from fabula.conversation.tables import biographies, conversations, fixed_prompts, recaps
 from fabula.manuscript.model import Manuscript
-from fabula.search.corpus import CONVERSATION_PREFIX, NO_CONVERSATIONS, ConversationTexts, Corpus
+from fabula.search.corpus import (
+    CONVERSATION_PREFIX,
+    NO_CONVERSATIONS,
+    PARTICIPANT_TEXTS,
+    ConversationTexts,
+    Corpus,
+)
 from fabula.search.index.passages import DocumentText
 from fabula.search.model import Passage, SearchDocument
 from fabula.store.rows import read_struct
@@ -204,4 +210,7 @@ def _load_participant_texts(reading: ReadTransaction, names: Participants) -> li
             passages.setdefault(owner, []).append(
                 Passage(f"{kind}:{row.id}", row.text, names.name_of(owner), known_to=frozenset({owner}))
             )
-    return [SearchDocument(f"{CONVERSATION_PREFIX}{owner}#kept", tuple(items)) for owner, items in passages.items()]
+    return [
+        SearchDocument(f"{CONVERSATION_PREFIX}{owner}#{PARTICIPANT_TEXTS}", tuple(items))
+        for owner, items in passages.items()
+    ]

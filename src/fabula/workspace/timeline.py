@@ -120,21 +120,20 @@ class TimelineVerbs(ProjectVerbs):
             chosen = [entry for entry in entries if entry.type == (kind or PEOPLE)]
             shown = entries if kind is None else chosen
         return StoryTimeline(
-            documents=tuple(_describe_documents(view, entries)),
+            documents=tuple(_describe_documents(view, codex)),
             appearances=tuple(_count_appearances(view, codex, chosen, most)) if codex is not None else (),
             facts=tuple(_collect_facts(view, codex, shown) if codex is not None else ()),
         )
 
 
-def _describe_documents(view: View, entries: Sequence[Entry]) -> list[StoryDocument]:
-    names = {entry.id: entry.name for entry in entries}
+def _describe_documents(view: View, codex: Codex | None) -> list[StoryDocument]:
     places = {document: index for index, document in enumerate(view.timeline.documents_in_story_order)}
     return [
         StoryDocument(
             document_id=one.document,
             number=view.timeline.chapter_number(one.document),
             title=one.title,
-            pov=names.get(one.pov, one.pov) if one.pov else "",
+            pov=codex.name_of(one.pov) if codex is not None and one.pov else one.pov or "",
             story_index=places[one.document],
             happens_elsewhere=one.when is not None,
         )
@@ -197,7 +196,7 @@ def _facts_of(codex: Codex, entry: Entry, columns: Mapping[str, int]) -> Iterato
         return tuple(
             FactKnower(
                 knower_id=one,
-                name=codex.by_id[one].name if one in codex.by_id else one,
+                name=codex.name_of(one),
                 since=learned.get(one),
                 index=_find_column(learned.get(one), columns),
             )
@@ -222,14 +221,13 @@ def _facts_of(codex: Codex, entry: Entry, columns: Mapping[str, int]) -> Iterato
         )
     for relation in entry.relations:
         if relation.is_limited:
-            other = codex.by_id.get(relation.to)
             yield StoryFact(
                 entry_id=entry.id,
                 name=entry.name,
                 text=message(
                     "{kind}: {name}",
                     kind=relation.kind or message("related"),
-                    name=relation.to if other is None else other.name,
+                    name=codex.name_of(relation.to),
                 ),
                 related_to=relation.to,
                 since=relation.since,

@@ -70,6 +70,7 @@ ROWS: dict[str, list[Record]] = {
             "rules": {"case": True},
         },
     ],
+    "codex_removed": [{"id": "gone", "name": HARD, "removed": "2026-11-18T06:00:00Z"}],
     "codex_quotations": [{"document_id": "a", "quotations": [["mira", HARD]], "made_from": "0" * 64}],
     "needs": [{"id": "n", "since_document": "a", "since_offset": 2, "vantage": "reader", "questions": ["谁？"]}],
     "codex_relations": [{"entry_id": "mira", "to_id": "lamp", "kind": "keeps"}, {"entry_id": "mira", "to_id": "lamp"}],

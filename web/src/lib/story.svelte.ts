@@ -11,6 +11,10 @@ class Story {
   info = $state.raw<Schemas["ProjectContents"] | null>(null);
   chapters = $state.raw<Chapter[]>([]);
   entries = $state.raw<Entry[]>([]);
+  /** Whether the entries are all here. */
+  areEntriesLoaded = $state(false);
+  /** The last names of entries that were removed, by the ids that chapters and facts may still hold. */
+  private removedNames = $state.raw<ReadonlyMap<string, string>>(new Map());
   /** Goes up whenever the story changed, so that views can load again. */
   version = $state(0);
   private opening = 0;
@@ -30,7 +34,7 @@ class Story {
     if (turn !== this.opening) return; // another one was opened meanwhile
     this.info = info;
     this.chapters = chapters;
-    this.entries = [];
+    this.forgetEntries();
     void this.loadEntries();
   }
 
@@ -38,7 +42,13 @@ class Story {
     this.opening++;
     this.info = null;
     this.chapters = [];
+    this.forgetEntries();
+  }
+
+  private forgetEntries(): void {
     this.entries = [];
+    this.areEntriesLoaded = false;
+    this.removedNames = new Map();
   }
 
   async loadChapters(): Promise<void> {
@@ -48,8 +58,16 @@ class Story {
 
   async loadEntries(): Promise<void> {
     const id = this.id;
-    const entries = await getAll("/projects/{project}/codex", { path: { project: id } }).catch(() => null);
-    if (entries && id === this.id) this.entries = entries;
+    const path = { project: id };
+    const [entries, removed] = await Promise.all([
+      getAll("/projects/{project}/codex", { path }).catch(() => null),
+      getAll("/projects/{project}/removed-entries", { path }).catch(() => null),
+    ]);
+    if (id === this.id) {
+      if (removed) this.removedNames = new Map(removed.map((one) => [one.id, one.name]));
+      if (entries) this.entries = entries;
+      this.areEntriesLoaded ||= entries !== null;
+    }
     this.version++;
   }
 
@@ -74,6 +92,7 @@ class Story {
     for (const id of ids) {
       const found = await findAgain(() => get("/projects/{project}/codex/{entry}", { path: { ...path, entry: id } }));
       if (path.project !== this.id) return;
+      if (!found) this.removedNames = new Map([...this.removedNames, [id, this.nameOf(id)]]);
       this.entries = this.entries.flatMap((one) => (one.id !== id ? [one] : found ? [found] : []));
     }
     this.version++;
@@ -104,8 +123,14 @@ class Story {
     return (this.chapters.find((one) => one.id === kept) ?? this.written.at(-1))?.id ?? "";
   }
 
+  /** The name of an entry, also of a removed one; nothing where none is known. */
   nameOf(entryId: string): string {
-    return this.entries.find((one) => one.id === entryId)?.name ?? "";
+    return this.entries.find((one) => one.id === entryId)?.name ?? this.removedNames.get(entryId) ?? "";
+  }
+
+  /** Whether an id belongs to no entry of the codex any more. */
+  isRemoved(entryId: string): boolean {
+    return this.areEntriesLoaded && !this.entries.some((one) => one.id === entryId);
   }
 }
 

@@ -29,6 +29,7 @@ from fabula.workspace.schemas.codex import (
     KnowerInfo,
     MentionInfo,
     RelationInfo,
+    RemovedEntryInfo,
     RenameInfo,
     RenameOfferInfo,
     RenamePlaceInfo,
@@ -53,6 +54,7 @@ from fabula.workspace.schemas.schema import describe
 ENTRY = Answer(EntryInfo, lambda entry, call: describe_entry(entry, names=call.names))
 TEXT = Answer(str)
 _KNOWERS = make_list(Answer(KnowerInfo, lambda one: describe(KnowerInfo, one)), "knower")
+_REMOVED = make_list(Answer(RemovedEntryInfo, lambda one: describe(RemovedEntryInfo, one)))
 _OFFERS = make_list(Answer(RenameOfferInfo, lambda one, language: describe(RenameOfferInfo, one, language)), "words")
 _PLACES = make_list(Answer(RenamePlaceInfo, lambda one, language: describe(RenamePlaceInfo, one, language)), "label")
 _MENTIONS = make_record(
@@ -207,6 +209,11 @@ ROUTES = (
             Route("GET", "/preview", "preview_share", Right.READ, _make_shares(applied=False), {"entries": ["Mara"]}),
             Route("POST", "", "share", Right.EDIT, _make_shares(applied=True), {"entries": ["Mara"]}, creates=True),
         ),
+    )
+    + mount(
+        "codex",
+        "/projects/{project}/removed-entries",
+        (Route("GET", "", "list_removed", Right.READ, _REMOVED),),
     )
     + mount(
         "codex",

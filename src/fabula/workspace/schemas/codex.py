@@ -112,6 +112,13 @@ def describe_entry(
     )
 
 
+class RemovedEntryInfo(Schema):
+    """An entry that was removed, with its last name; chapters and facts may still hold its id."""
+
+    id: str
+    name: str
+
+
 class RenamePlaceInfo(Schema):
     """One place where a rename changes a name, with the words around it."""
 

@@ -38,6 +38,8 @@ export const texts = defineTexts({
   samePrefix: { en: "The first {n} % of the prompt are the same as in the last request, so a provider's cache can hold them.", zh: "提示词开头 {n}% 与上次请求相同，可以命中缓存。" },
   noSent: { en: "Nothing was sent from this window yet. After the first answer this shows what stayed the same.", zh: "本窗口还没有发送过请求。得到第一次回答后，这里显示哪些内容没有变。" },
   copyPrompt: { en: "Copy the prompt", zh: "复制提示词" },
+  shareOf: { en: "{layer}: {share}", zh: "{layer}：{share}" },
+  shareAtLeast: { en: "{layer}: {share}, at least {least}", zh: "{layer}：{share}，至少 {least}" },
   shares: { en: "Shares of the layers", zh: "各层份额" },
   details: { en: "Text", zh: "原文" },
   score: { en: "score {n}", zh: "得分 {n}" },

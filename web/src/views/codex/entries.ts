@@ -66,3 +66,8 @@ export async function recogniseFile(file: File): Promise<"card" | "book"> {
     return "book"; // the server says what is wrong with it
   }
 }
+
+/** Return a round step at which at most so many of the first numbers are shown. */
+export function spaceNumbers(count: number, most: number): number {
+  for (let ten = 1; ; ten *= 10) for (const step of [ten, 2 * ten, 5 * ten]) if (count / step <= Math.max(1, most)) return step;
+}

@@ -45,8 +45,10 @@ const OWN_KEYS = ["Mod-Enter", "Mod-i"]; // which commands of the page have
 const blank = Decoration.line({ class: "cm-blank" });
 const first = Decoration.line({ class: "cm-first" });
 const here = Decoration.line({ class: "cm-here" });
+const leftwards = Decoration.line({ attributes: { dir: "auto" } }); // begins at the side where its first letter does
+const LEFTWARD = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}]/u;
 
-/** Classes of lines: narrow where they are empty, not indented at the beginning, and the one with the cursor. */
+/** Classes of lines: narrow where they are empty, not indented at the beginning, the one with the cursor; and their direction. */
 const lines = ViewPlugin.fromClass(
   class {
     decorations: DecorationSet;
@@ -69,6 +71,7 @@ function drawLines(view: EditorView): DecorationSet {
       if (line.number === cursor) builder.add(line.from, line.from, here);
       else if (!line.length) builder.add(line.from, line.from, blank);
       if (line.number === 1) builder.add(line.from, line.from, first);
+      if (LEFTWARD.test(line.text)) builder.add(line.from, line.from, leftwards);
       position = line.to + 1;
     }
   }
@@ -117,6 +120,7 @@ export class ChapterEditor {
     const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content;
     return EditorState.create({
       doc: text,
+      selection: { anchor: text.trimEnd().length }, // a writer goes on at the end, until the cursor is put elsewhere
       extensions: [
         nonce ? EditorView.cspNonce.of(nonce) : [],
         history({ minDepth: 1000 }),

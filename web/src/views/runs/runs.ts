@@ -1,8 +1,15 @@
 /** What the lists of runs and jobs work out by themselves. */
 import type { Schemas } from "../../lib/api";
+import { t } from "../../lib/i18n/index.svelte";
+import { texts } from "../../lib/prompt/texts";
 
 export type Job = Schemas["JobInfo"];
 export type Run = Schemas["RunInfo"];
+
+/** Return the name of a model, such as `openai/gpt-5`; the demo is called what it is called where it is chosen. */
+export function nameModel(name: string): string {
+  return name === "demo/demo" ? t(texts.demo) : name;
+}
 
 /** How far the jobs of one kind are. */
 export interface JobProgress {

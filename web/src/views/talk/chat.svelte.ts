@@ -26,6 +26,7 @@ export interface Writing {
 }
 
 const PAGE = 60;
+const FAR = 500; // messages that are loaded at once on the way to an early one
 const keyOf = (conversation: string) => `fabula.provider.${conversation}`;
 
 function readProvider(conversation: string): string {
@@ -71,6 +72,7 @@ export class Chat {
     this.provider = readProvider(id);
     this.writing = [];
     this.messages = this.branches = [];
+    this.before = null;
     await this.refresh();
   }
 
@@ -88,10 +90,17 @@ export class Chat {
     this.branches = branches;
   }
 
-  async loadEarlier(): Promise<void> {
-    const page = await get("/projects/{project}/conversations/{conversation}/messages", { path: this.path, query: { limit: PAGE, before: this.before! } });
+  async loadEarlier(limit = PAGE): Promise<void> {
+    const page = await get("/projects/{project}/conversations/{conversation}/messages", { path: this.path, query: { limit, before: this.before! } });
     this.messages = [...page.messages, ...this.messages];
     this.before = page.before;
+  }
+
+  /** Load messages until one of them is there; returns whether it is. */
+  async find(message: string): Promise<boolean> {
+    const { id } = this;
+    while (this.before && id === this.id && !this.messages.some((one) => one.id === message)) await this.loadEarlier(FAR);
+    return this.messages.some((one) => one.id === message);
   }
 
   send(text: string, audience: string[] | null, documentId: string | null): Promise<void> {

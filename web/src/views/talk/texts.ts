@@ -45,6 +45,7 @@ export const texts = defineTexts({
   previous: { en: "Previous alternative", zh: "上一个版本" },
   next: { en: "Next alternative", zh: "下一个版本" },
   earlier: { en: "Earlier messages", zh: "更早的消息" },
+  messageGone: { en: "This message is no longer there.", zh: "这条消息已经不在了。" },
   failed: { en: "{name} could not answer: {why}", zh: "{name}未能回答：{why}" },
   isWriting: { en: "{name} is writing", zh: "{name}正在写" },
   noModel: { en: "No model is connected. This is the prompt for {name}; paste the answer below.", zh: "没有连接模型。这是给{name}的提示词，请把回答粘贴到下面。" },

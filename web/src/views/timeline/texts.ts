@@ -15,6 +15,8 @@ export const texts = defineTexts({
   all: { en: "Changes and secrets", zh: "变化与秘密" },
   changes: { en: "What becomes true", zh: "发生的变化" },
   secrets: { en: "Secrets", zh: "秘密" },
+  nobodyYet: { en: "The codex has no characters yet.", zh: "设定集里还没有人物。" },
+  toCodex: { en: "Look at names of the book", zh: "看看书中的名字" },
   people: { en: "People drawn as columns", zh: "画成列的人物" },
   drawn: { en: "drawn", zh: "已画出" },
   selected: { en: "In detail", zh: "详情" },
