@@ -29,7 +29,7 @@ RARITY_POWER = 1.5
 NAME_WEIGHT = 0.5  # of the terms of a name
 NAMED_WEIGHT = 0.3  # of a passage that names somebody of the page, where the best passage by its words has 1,
 TELLING_WEIGHT = 0.9  # and of a lasting detail that it tells
-NAME_RARITY_POWER = 0.75
+NAME_RARITY_POWER = 0.5
 _COUNT_WEIGHTS = np.sqrt(np.arange(4, dtype=np.float32))  # of a term that occurs 0 to 3 times in the query
 _NO_TERMS: WeightedNumbers = np.zeros(0, np.int32), np.zeros(0, np.float32)
 

@@ -7,7 +7,7 @@ same, and inside a changed document the counts of the passages that did.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, islice
 
@@ -31,7 +31,8 @@ from fabula.search.page_names import MAX_NAMES, find_name_passages, list_candida
 from fabula.search.page_query import add_name_scores, score_page_query, weigh_name
 from fabula.search.ranking import add_semantic_scores, choose_best, score_question
 
-_UNKNOWN: tuple[Integers, NDArray[np.float32]] = np.zeros(0, np.int32), np.zeros(0, np.float32)  # not looked up yet
+WeighedPassages = tuple[Integers, NDArray[np.float32]]  # numbers of passages, and what each is worth
+_UNKNOWN: WeighedPassages = np.zeros(0, np.int32), np.zeros(0, np.float32)  # not looked up yet
 _MAX_CACHED_QUESTIONS = 16  # each takes four bytes for every passage
 _MAX_CACHED_NAMES = 4096  # whose passages are known
 StoryPlaces = tuple[NDArray[np.float64], NDArray[np.float64]]  # of documents: in reading order, and in time
@@ -70,7 +71,7 @@ class SearchIndex:
         self.conversations: Sequence[SearchDocument] | None = None
         self.story_places: tuple[Timeline, StoryPlaces] | None = None
         self._question_scores: dict[str, NDArray[np.float32]] = {}
-        self._names: dict[str, tuple[Integers, NDArray[np.float32]] | None] = {}
+        self._names: dict[str, WeighedPassages | None] = {}
 
     def search(
         self,
@@ -90,9 +91,7 @@ class SearchIndex:
             scores = score_question(self._inverted, self._table, query, self._read_passage)
         else:
             scores = score_page_query(self._inverted, self._table, query)
-            found = map(self._find_name_passages, list_candidates(query))
-            names = islice((each for each in found if each is not None), MAX_NAMES)
-            scores = add_name_scores(scores, names, allowed)
+            scores = add_name_scores(scores, self._find_names(query, allowed), allowed)
         if semantic_scores is not None:
             scores = add_semantic_scores(self._table, scores, semantic_scores, allowed, is_page=query.is_page)
         if allowed is not None:
@@ -161,7 +160,41 @@ class SearchIndex:
     def _read_passage(self, number: int) -> str:
         return self.passages[number].text
 
-    def _find_name_passages(self, name: str) -> tuple[Integers, NDArray[np.float32]] | None:
+    def _find_names(self, query: Query, allowed: NDArray[np.bool_] | None) -> Iterable[WeighedPassages]:
+        """The passages with each name of a page, and with the other names of the same people."""
+        looked_up = ((name, self._find_name_passages(name)) for name in list_candidates(query))
+        found = dict(islice(((name, passages) for name, passages in looked_up if passages is not None), MAX_NAMES))
+        others = {
+            other: None
+            for name in found
+            for other, place in self._other_names.get(name, ())
+            if allowed is None or allowed[place]
+        }
+        known = map(self._find_name_passages, islice((other for other in others if other not in found), MAX_NAMES))
+        return [*found.values(), *(passages for passages in known if passages is not None)]
+
+    @cached_property
+    def _other_names(self) -> Mapping[str, Sequence[tuple[str, int]]]:
+        """The other names of somebody by each of them, with the number of the passage that says so.
+
+        A name that the book gives to two people belongs to neither.
+        """
+        said = [
+            (full, other, first + place)
+            for document, first in zip(self.documents, self._firsts, strict=True)
+            for place, full, other in self._traits[document.id].introductions
+        ]
+        people: dict[str, set[str]] = {}
+        for full, other, _ in said:
+            people.setdefault(other, set()).add(full)
+        names: dict[str, list[tuple[str, int]]] = {}
+        for full, other, number in said:
+            if len(people[other]) == 1:
+                names.setdefault(full, []).append((other, number))
+                names.setdefault(other, []).append((full, number))
+        return names
+
+    def _find_name_passages(self, name: str) -> WeighedPassages | None:
         """The passages with a name and what they are worth, cached; None where it is no name here."""
         known = self._names.get(name, _UNKNOWN)
         if known is not _UNKNOWN:

@@ -6,7 +6,7 @@ pause in a conversation, so that the share of a term that neighbours get falls i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 import numpy as np
@@ -17,6 +17,7 @@ from fabula.core.ids import parse_timestamp
 from fabula.search.index.inverted_index import Postings
 from fabula.search.message_header import parse_message_header
 from fabula.search.model import Passage, SearchDocument
+from fabula.text.names.introductions import find_introductions
 from fabula.text.telling import measure_telling
 
 AFTER_SHARES = (0.4, 0.2)  # of a term's count that the first and the second passage after it get,
@@ -26,6 +27,8 @@ GAP = 2  # empty slots between documents, as many as there are shares on one sid
 PAUSE = timedelta(hours=6)  # after which people speak of something else
 
 Numbers = NDArray[np.float32]
+# what a passage of a document says of two names that belong to one person: its place, the full name, the other one
+Introduction = tuple[int, str, str]
 
 _EMPTY: Numbers = np.zeros(0, np.float32)
 
@@ -72,11 +75,12 @@ class DocumentTraits(Struct, frozen=True, eq=False):
     ends: NDArray[np.int64]
     knowers: tuple[frozenset[str] | None, ...]  # all who know passages of the document,
     passage_knowers: NDArray[np.int32]  # and who knows each passage
+    introductions: tuple[Introduction, ...]
 
 
 _NO_NUMBERS = np.zeros(0, np.int32)
 _NO_TRAITS = DocumentTraits(
-    _EMPTY, _NO_NUMBERS, _EMPTY, (), _NO_NUMBERS, _NO_NUMBERS, (), _EMPTY, np.zeros(0, np.int64), (), _NO_NUMBERS
+    _EMPTY, _NO_NUMBERS, _EMPTY, (), _NO_NUMBERS, _NO_NUMBERS, (), _EMPTY, np.zeros(0, np.int64), (), _NO_NUMBERS, ()
 )
 
 
@@ -110,7 +114,14 @@ def read_traits(
         ends=np.concatenate([old.ends, ends]),
         knowers=tuple(sets),
         passage_knowers=np.concatenate([old.passage_knowers, np.array(knowers, np.int32)]),
+        introductions=(*old.introductions, *_list_introductions(document, first)),
     )
+
+
+def _list_introductions(document: SearchDocument, first: int) -> Iterator[Introduction]:
+    """The introductions in the passages of a document from `first` on."""
+    for place, passage in enumerate(document.passages[first:], first):
+        yield from ((place, full, other) for full, other in find_introductions(passage.text))
 
 
 def _measure_telling(passages: Sequence[Passage], previous: tuple[SearchDocument, DocumentTraits] | None) -> Numbers:

@@ -10,7 +10,7 @@ the bar; being an ordinary word of the dictionary raises it. 玄德 becomes an a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from fabula.text.automaton import Automaton
 from fabula.text.extraction.chinese_merge import NAME_TAGS, NOUN_TAGS, CandidateStatistics, merge_candidates
@@ -18,7 +18,6 @@ from fabula.text.extraction.chinese_words import (
     ACTION,
     GENERIC_PERSONS,
     GENERIC_PLACES,
-    INTRODUCTION,
     MEASURE_CHARACTERS,
     NEVER_FIRST_IN_NAME,
     NEVER_IN_NAME,
@@ -27,7 +26,8 @@ from fabula.text.extraction.chinese_words import (
     SPEAKER,
 )
 from fabula.text.extraction.model import MIN_MENTIONS, ExtractedName, Progress, Texts
-from fabula.text.names.surnames import DOUBLE_SURNAMES, SURNAMES, surname_of
+from fabula.text.names.introductions import find_introductions
+from fabula.text.names.surnames import DOUBLE_SURNAMES, SURNAMES
 from fabula.text.segmenter import find_tag, load_segmenter
 
 CHARACTERS_PER_MENTION = 150_000  # a longer book requires one mention more for each of these
@@ -43,7 +43,7 @@ def find_chinese_names(texts: Texts, progress: Progress | None = None) -> list[E
     for _, text in texts:
         words.update(load_segmenter().cut(text))
         speakers.update(SPEAKER.findall(text))
-        introduced.update(_find_introductions(text))
+        introduced.update(find_introductions(text))
         done += len(text)
         if progress is not None:
             progress(done, 2 * length)
@@ -58,18 +58,6 @@ def find_chinese_names(texts: Texts, progress: Progress | None = None) -> list[E
             progress(done, 2 * length)
     frequent = {candidate.word: candidate for candidate in candidates if candidate.count >= minimum}
     return merge_candidates(frequent, introduced, texts)
-
-
-def _find_introductions(text: str) -> Iterator[tuple[str, str]]:
-    """Pairs of names that the book itself gives to one person: the full name and the other one."""
-    for match in INTRODUCTION.finditer(text):
-        surname, given, full, courtesy, pen = match.groups()
-        if surname and (surname in SURNAMES or surname in DOUBLE_SURNAMES):
-            yield surname + given, courtesy or pen
-        elif full:
-            start = next((at for at in range(len(full) - 1) if surname_of(full[at:])), None)
-            if start is not None:
-                yield full[start:], courtesy or pen
 
 
 def _make_candidates(

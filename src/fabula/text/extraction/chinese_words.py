@@ -1,6 +1,6 @@
 """Chinese word lists and patterns for name extraction.
 
-They describe what people do, how a name is introduced, words for persons in general, titles, and the function
+They describe what people do, words for persons in general, titles, and the function
 characters that are hardly ever part of a name.
 """
 
@@ -22,11 +22,6 @@ ACTION = re.compile(
     r"的(?:脸|眼|手|心|声音|目光|话|头|嘴)"
 )
 SPEAKER = re.compile(rf"(?<![{HAN}])([{HAN}]{{2,4}}?)(?={_MANNER}{{0,3}}[声着地]?(?:曰|道|说|问|云|喊))")
-# 姓刘，名备，字玄德; 关羽，字云长; 姓贾名化，表字时飞，别号雨村
-INTRODUCTION = re.compile(
-    rf"(?:复?姓([{HAN}]{{1,2}})[，、]?名([{HAN}]{{1,2}})|(?<![{HAN}])([{HAN}]{{2,4}}))[，、]?(?:者[，、])?"
-    rf"(?:[表]?字([{HAN}]{{2}})(?=[^{HAN}]|乃|者|也|号|别)|(?:[别道绰诨自]号|诨名|绰名|人称)([{HAN}]{{2,4}})(?=[^{HAN}]))"
-)
 
 MEASURE_CHARACTERS = frozenset("一个这那众诸各其此些位名每某几两二三多")  # before persons in general: 一个…, 众…
 PLACE_VERBS = frozenset("在至到往入赴奔离出取守攻据屯回过")
