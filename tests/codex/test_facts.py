@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabula.codex import Codex, Entry, Progression
-from fabula.codex.facts import Fact, Facts, FactText
+from fabula.codex.facts import Fact, Facts, FactText, signs, weigh
 from fabula.codex.facts import find as finding
 from fabula.codex.facts.weigh import NamedSentence, NamePlace, NameSigns
 from fabula.core.story import Position
@@ -173,9 +173,9 @@ def test_every_feature_of_a_sentence_has_a_weight(text: str) -> None:
     for kind in ("person", "place", "thing"):
         name = NamePlace("mara", max(start, 0), max(start, 0) + 4, kind)
         other = NamePlace("will", len(text) // 2, len(text) // 2 + 2, "person")
-        for signs in (NameSigns(), NameSigns(True, True, True, True, True)):
+        for shown in (NameSigns(), NameSigns(True, True, True, True, True)):
             for is_unspaced in (False, True):
-                chance = NamedSentence(text, (name, other), is_unspaced=is_unspaced).measure_chance(name, signs)
+                chance = NamedSentence(text, (name, other), is_unspaced=is_unspaced).measure_chance(name, shown)
                 assert 0 <= chance <= 1
 
 
@@ -210,6 +210,53 @@ def test_a_short_name_stands_for_the_name_in_full_before_it_in_the_paragraph() -
     assert not find_facts(f"石砚摆在案上。{told}", [shen], "zh")
     lady = Entry(id="lady", type="character", name="沈夫人")
     assert not find_facts("沈夫人走进门来。人人自幼怕水，每逢渡江必闭目默念亡母之名。", [lady], "zh")
+
+
+def test_a_sentence_that_names_a_crowd_falls_into_the_clauses_that_begin_with_a_name() -> None:
+    entries = [
+        Entry(id=f"e{n}", type="character", name=name)
+        for n, name in enumerate(["沈砚", "霍青", "程渡", "石安", "林晚", "顾清", "陶远"])
+    ]
+    homes = ["东院", "西院", "南楼", "北楼", "水阁", "竹轩", "药圃"]
+    crowd = "，".join(f"{entry.name}自幼住了{home}" for entry, home in zip(entries, homes, strict=True))
+    facts = find_facts(f"{crowd}。", entries, "zh")
+    assert {fact.entry_id: fact.text.rstrip("。") for fact in facts} == {
+        entry.id: f"{entry.name}自幼住了{home}" for entry, home in zip(entries, homes, strict=True)
+    }
+
+
+def test_a_speech_whose_end_was_left_out_ends_before_a_sentence_that_begins_as_narration_does() -> None:
+    shen = Entry(id="shen", type="character", name="沈砚")
+    told = "沈砚自幼怕水，每逢渡江必闭目默念亡母之名。"
+    assert [fact.text for fact in find_facts(f"阿渡道：“来了。{told}石安道：“快走！”", [shen], "zh")] == [told]
+    assert not find_facts(f"阿渡道：“来了。{told}快走！”", [shen], "zh")
+    assert not find_facts(f"阿渡道：“来了。只有{told}石安道：“快走！”", [shen], "zh")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        ("After the war the old prince made over to him a large estate, Greywater, twenty miles from the coast.", True),
+        ("The owner of Greywater had been ruined by the war and had sold the mill and the forest.", True),
+        ("In the morning the two officers took the last horses and drove to Greywater through the snow.", False),
+    ],
+)
+def test_what_a_place_is_and_whose_is_a_fact_and_the_way_to_it_is_none(text: str, is_told: bool) -> None:
+    facts = find_facts(text, [Entry(id="grey", type="location", name="Greywater")])
+    assert [fact.is_lasting for fact in facts] == [True] * is_told
+
+
+def test_whose_kin_somebody_is_is_a_fact_of_both() -> None:
+    entries = [Entry(id="shen", type="character", name="沈砚"), Entry(id="huo", type="character", name="霍青")]
+    facts = find_facts("原来霍青乃沈砚之弟，年方十六岁。", entries, "zh")
+    assert {fact.entry_id for fact in facts if fact.is_lasting} == {"shen", "huo"}
+
+
+def test_every_sign_has_a_weight() -> None:
+    for weights, language in ((weigh.ENGLISH_WEIGHTS, "ENGLISH_"), (weigh.CHINESE_WEIGHTS, "CHINESE_")):
+        tables = [table for name, table in vars(signs).items() if name.startswith(language)]
+        assert tables
+        assert {sign for table in tables for sign in table} <= weights.keys()
 
 
 def test_a_straight_quotation_mark_closes_a_speech_that_a_curly_one_opened() -> None:

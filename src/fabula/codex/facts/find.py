@@ -27,6 +27,7 @@ from fabula.codex.facts.patterns import (
     CHINESE_DEED,
     CHINESE_EVENT,
     CHINESE_OBJECTS,
+    CHINESE_OFFICE,
     CHINESE_PASSIVE,
     CHINESE_PATTERNS,
     CHINESE_REPORT,
@@ -38,6 +39,7 @@ from fabula.codex.facts.patterns import (
     ENGLISH_DONE,
     ENGLISH_EVENTS,
     ENGLISH_PATTERNS,
+    ENGLISH_SUFFERED,
     ENGLISH_TRAITS,
     EXPLANATION,
     INTRODUCTION,
@@ -46,12 +48,14 @@ from fabula.codex.facts.patterns import (
     LISTED_BEFORE,
     MODAL,
     NAME_BEHIND,
+    NARRATION,
     NO_SHORT_NAMES,
     OPEN_END,
     OPEN_OBJECT,
     OTHER_PRONOUNS,
     PARENTHESIS,
     PART_OF,
+    PASSIVE,
     PREDICATE,
     PRONOUN,
     QUOTES,
@@ -77,11 +81,12 @@ from fabula.text.stemmer import stem
 from fabula.text.telling import measure_sentence
 
 MIN_CHANCE = 0.2  # that a reader finds a sentence worth knowing
-MIN_TOLD_LENGTH = 16  # characters of a Chinese sentence before the speech to which it leads over
+MIN_PART_LENGTH = 30  # characters of a part of a Chinese sentence that is too long
+MIN_TOLD_LENGTH = 10  # characters of a Chinese sentence before the speech to which it leads over
 MIN_OPEN_LENGTH = 55  # characters of a sentence that may end with a word which only other sentences explain
 MAX_PARAGRAPH = 20_000  # characters; a longer paragraph is no prose, and has no facts
 MAX_MENTIONS = 6  # different names in one sentence
-_LENGTHS, _UNSPACED_LENGTHS = (40, 300), (10, 100)  # characters of a sentence, at least and at most
+_LENGTHS, _UNSPACED_LENGTHS = (40, 300), (7, 100)  # characters of a sentence, at least and at most
 APPOSITION_WORTH, ROLE_WORTH = 0.5, 0.3  # of words beside a name that say who somebody is
 TRAIT_WORTH = 0.5  # of a verb that tells a trait
 MIN_INTRODUCED_WORTH = 0.5  # of a clause that does not begin the sentence
@@ -145,7 +150,7 @@ def find_fact_sentences(paragraph: str, matches: Sequence[NameMatch], names: Fac
     pronouns: Mapping[str, str] = {}  # whom "He" or "She" means at the beginning of the next sentence
     short_names = _ShortNames(names)
     is_tale = TALE.match(paragraph) is not None
-    for start, end in _find_sentences(paragraph):
+    for start, end in _find_sentences(paragraph, mentions):
         inside = mentions[bisect_left(starts, start) : bisect_left(starts, end)]
         sentence = _Sentence(paragraph, start, end, short_names.complete(paragraph, start, inside), names)
         if sentence.is_narration(is_tale=is_tale):
@@ -178,24 +183,37 @@ class _ShortNames:
         return [Mention(full, at, at + 1, (owner,)), *mentions]
 
 
-def _find_sentences(paragraph: str) -> Iterator[tuple[int, int]]:
+def _find_sentences(paragraph: str, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]:
     """The sentences of a paragraph; one that is too long ends with its first clause that can stand by itself.
 
     A Chinese sentence that leads over to a speech ends before it; a long one falls into the parts between its
-    semicolons.
+    semicolons, and one that is still too long, or that names a crowd, into the clauses that begin with a name.
     """
     starts = [at for at in find_sentence_starts(paragraph) if not ABBREVIATION.search(paragraph, max(0, at - 8), at)]
     for start, end in pairwise([*starts, len(paragraph)]):
         if UNSPACED.match(paragraph, start):
-            yield from _divide_unspaced(paragraph, start, end)
+            for part_start, part_end in _divide_unspaced(paragraph, start, end):
+                yield from _divide_clauses(paragraph, part_start, part_end, mentions)
             continue
         if end - start > _LENGTHS[1] + 1:
             limit = min(end, start + _LENGTHS[1])
             clause = CLAUSE_END.search(paragraph, start + _LENGTHS[0], limit)
             for conjunction in CONJUNCTION.finditer(paragraph, start + 2 * _LENGTHS[0], limit) if not clause else ():
                 clause = conjunction
-            end = end if clause is None else clause.start()
+            if clause is not None:
+                yield start, clause.start()
+                yield from _find_later_clauses(paragraph, clause.end(), end)
+                continue
         yield start, end
+
+
+def _find_later_clauses(paragraph: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The parts of a long English sentence behind its first one: what stands between its semicolons."""
+    for part_start, part_end in pairwise(
+        [start, *(one.end() for one in CLAUSE_END.finditer(paragraph, start, end)), end]
+    ):
+        if part_end - part_start <= _LENGTHS[1]:
+            yield part_start, part_end
 
 
 def _divide_unspaced(paragraph: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -210,6 +228,21 @@ def _divide_unspaced(paragraph: str, start: int, end: int) -> Iterator[tuple[int
         [one.end() for one in CLAUSE_END.finditer(paragraph, start, end)] if end - start > _UNSPACED_LENGTHS[1] else []
     )
     yield from pairwise([start, *edges, *([] if edges[-1:] == [end] else [end])])
+
+
+def _divide_clauses(paragraph: str, start: int, end: int, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]:
+    """The parts of a Chinese sentence that is too long or names a crowd, each from a clause that begins with a name."""
+    first = bisect_left(mentions, start, key=lambda one: one.start)
+    last = bisect_left(mentions, end, key=lambda one: one.start)
+    inside = mentions[first:last]
+    is_crowd = len({one.owners[0] for one in inside}) > MAX_MENTIONS
+    if is_crowd or (inside and end - start > _UNSPACED_LENGTHS[1]):
+        least = _UNSPACED_LENGTHS[0] if is_crowd else MIN_PART_LENGTH
+        for mention in inside:
+            if mention.start - start >= least and paragraph[mention.start - 1] in "，；：":
+                yield start, mention.start - 1
+                start = mention.start
+    yield start, end
 
 
 class _Sentence:
@@ -240,7 +273,14 @@ class _Sentence:
             return False
         if QUOTES.search(text) or (self._is_unspaced and BROKEN.search(text)):
             return False
-        return not _is_in_speech(self._paragraph, self._start) or (is_tale and not TELLER.search(text))
+        begins = self._is_unspaced and (NARRATION.match(text) is not None or self._begins_with_name)
+        if not _is_in_speech(self._paragraph, self._start, begins_narration=begins):
+            return True
+        return is_tale and not TELLER.search(text)
+
+    @property
+    def _begins_with_name(self) -> bool:
+        return bool(self._mentions) and self._mentions[0].start == self._start + self._blanks
 
     def find_pronouns(self, before: Mapping[str, str]) -> Mapping[str, str]:
         """Whom "He" or "She" means at the beginning of the next sentence: the only name of this one, its subject.
@@ -277,9 +317,11 @@ class _Sentence:
         return (one for one in found.values() if one.score >= MIN_CHANCE)
 
     def _is_part(self, mention: Mention, later: Sequence[Mention]) -> bool:
-        """Whether a name is only a part of the name of somebody else."""
+        """Whether a name is only a part of the name of somebody else, or of their title."""
         rest = self._paragraph[mention.end : self._end]
         if self._is_unspaced:
+            if mention.owners[0] in self._names.places and CHINESE_OFFICE.match(rest):
+                return True
             return rest.startswith("家的")  # the wife of somebody
         if any(one.end + 1 == mention.start and one.owners != mention.owners for one in self._mentions):
             return True  # the family name of somebody else
@@ -387,7 +429,7 @@ class _Sentence:
             is_agent = len(self._mentions) > 1 and head.endswith("被") and CHINESE_DEED.match(rest) is not None
             return is_agent or any(before.search(head) and behind.match(rest) for before, behind in CHINESE_OBJECTS)
         verb = LAST_WORD.search(head)
-        return verb is not None and len(self._mentions) > 1 and stem(verb[1]) in ENGLISH_DONE
+        return verb is not None and stem(verb[1]) in ENGLISH_DONE
 
 
 def _weigh_patterns(rest: str, telling: float, *, is_unspaced: bool = False) -> float:
@@ -405,7 +447,9 @@ def _tells_trait(rest: str) -> bool:
 def _tells_event(rest: str) -> bool:
     """Whether the verb behind a subject tells something that a writer may need later."""
     verb = _find_verb(rest)
-    return verb is not None and verb.root in ENGLISH_EVENTS and OPEN_OBJECT.match(rest, verb.end) is None
+    if verb is None or OPEN_OBJECT.match(rest, verb.end):
+        return False
+    return verb.root in ENGLISH_EVENTS or (verb.is_passive and verb.root in ENGLISH_SUFFERED)
 
 
 class _Verb(Struct, frozen=True):
@@ -415,18 +459,19 @@ class _Verb(Struct, frozen=True):
     root: str
     end: int
     has_auxiliary: bool
+    is_passive: bool
 
 
 def _find_verb(rest: str) -> _Verb | None:
     predicate = PREDICATE.match(rest)
-    has_auxiliary = False
+    has_auxiliary = is_passive = False
     for number, match in enumerate(WORD.finditer(predicate[0]) if predicate is not None else ()):
         word = match[0]
         if word in MODAL or number > _MAX_SKIPPED:
             break
         if word not in SKIPPED and not word.endswith("ly"):
-            return _Verb(word, stem(word), match.end(), has_auxiliary)
-        has_auxiliary = True
+            return _Verb(word, stem(word), match.end(), has_auxiliary, is_passive)
+        has_auxiliary, is_passive = True, is_passive or word in PASSIVE
     return None
 
 
@@ -436,11 +481,18 @@ def _is_subject_first(before: str, *, is_unspaced: bool) -> bool:
     return not first or (EXPLANATION.search(first) if is_unspaced else TITLE.fullmatch(first)) is not None
 
 
-def _is_in_speech(paragraph: str, offset: int) -> bool:
-    """Does a sentence stand inside a speech that began before it?"""
+def _is_in_speech(paragraph: str, offset: int, *, begins_narration: bool) -> bool:
+    """Does a sentence stand inside a speech that began before it?
+
+    Where the next mark opens another speech, the end of the first one was left out: a sentence that begins as
+    narration does is no part of it then.
+    """
     is_open = False
     for mark in SPEECH_MARK.findall(paragraph, 0, offset):
         is_open = mark in "“「『" or (
             mark == '"' and not is_open
         )  # a straight mark also closes what a curly one opened
+    if is_open and begins_narration:
+        following = SPEECH_MARK.search(paragraph, offset)
+        return following is None or following[0] not in "“「"
     return is_open

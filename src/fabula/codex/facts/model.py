@@ -37,10 +37,11 @@ MAX_FACTS = 24  # of one entry, the most telling ones
 MIN_FACTS = 5  # of one entry that may enter prompts, where so many are likely enough worth knowing
 OFTEN = 30  # mentions of an entry, which has five facts in prompts if it can
 # the least chances that a reader finds a sentence worth knowing which may enter prompts
-TELLING = 0.5  # of one that shows by its form that it lasts, or what became of somebody
 POSSIBLE = 0.62  # of one of an entry that is named often
-LIKELY = 0.66  # of others, and of all that need not fit the scene
-VERY_LIKELY = 0.84  # of those behind the first five
+TELLING = 0.6  # of others that show by their form that they last, or what became of somebody
+LIKELY = 0.66  # of all that need not fit the scene
+QUITE_LIKELY = 0.72  # of others whose form shows nothing
+VERY_LIKELY = 0.9  # of those behind the first five
 PER_ENTRY = 3  # facts of one entry in a prompt, unless a setting says otherwise
 IMMEDIATE_CHARACTERS = 60_000  # that are read while a request waits
 QUOTATION_WORTH = VERY_LIKELY  # of a sentence because a model quotes it
@@ -437,7 +438,7 @@ def _find_least_chance(number: int, *, is_telling: bool, is_often_named: bool) -
     """How likely worth knowing a sentence must be to enter prompts, after `number` others of its entry."""
     if number >= MIN_FACTS:
         return VERY_LIKELY
-    return TELLING if is_telling else POSSIBLE if is_often_named else LIKELY
+    return POSSIBLE if is_often_named else TELLING if is_telling else QUITE_LIKELY
 
 
 def _share_terms(terms: frozenset[str], others: frozenset[str]) -> float:

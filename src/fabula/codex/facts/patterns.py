@@ -200,7 +200,10 @@ CHINESE_PATTERNS = tuple(
         ),
     )
 )
-INTRODUCTION = re.compile(r"[^,;]{1,40},|But|And|Yet|For|So|Now|Besides|Indeed|though ")
+INTRODUCTION = re.compile(
+    r"[^,;]{1,40},|But|And|Yet|For|So|Now|Besides|Indeed|though |"
+    r"(?:After|Since|During|Before)(?: [a-z0-9'’-]+){1,6}"
+)
 CLAUSE_EDGE, UNSPACED_CLAUSE_EDGE = re.compile("[,;:—–(]"), re.compile("[，,；;：]")
 CONNECTIVES = re.compile(
     rf"(?i:(?:(?:and|but|for|so|yet|because|though|although|meanwhile|"
@@ -211,6 +214,7 @@ UNSPACED_CONNECTIVES = re.compile(
     "忽|却|便|乃|及|比及|一面|连|正是|乃是|就是|不料|不想|只有|惟|唯)*"
 )
 EXPLANATION = re.compile("(?:原来|原是|且说|却说|于是|时|遂)\\Z")
+NARRATION = re.compile("原来|且说|却说|话说|不言|这里|谁知|于是")
 NO_SHORT_NAMES = "人氏家儿们妈娘姐妹爷"  # last characters of names that are words by themselves
 SHORT_NAME_START = re.compile("\\s*(?:却说|且说|话说|于是|原来)?")
 EVENT_WORDS = load_word_lists("event_words")
@@ -222,10 +226,11 @@ def any_of(name: str) -> str:
 
 
 ROLES = any_of("english_role")
-ENGLISH_EVENTS, ENGLISH_DONE, ENGLISH_TRAITS = (
-    frozenset(map(stem, EVENT_WORDS[f"english_{name}"])) for name in ("event", "done", "trait")
+ENGLISH_EVENTS, ENGLISH_SUFFERED, ENGLISH_DONE, ENGLISH_TRAITS = (
+    frozenset(map(stem, EVENT_WORDS[f"english_{name}"])) for name in ("event", "suffered", "done", "trait")
 )
 SKIPPED, MODAL = EVENT_WORDS["english_skipped"], EVENT_WORDS["english_modal"]
+PASSIVE = frozenset({"was", "were", "been"})
 PARENTHESIS = re.compile(r",[^,;:—]{3,90},(?= (?:was|is|had|became|lived|loved|always|never|often)\b)")
 PREDICATE = re.compile(r" [a-z].{0,80}")
 NAME_BEHIND = re.compile(r" [A-ZÀ-Ý][a-zà-ÿ]")

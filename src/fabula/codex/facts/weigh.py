@@ -2,10 +2,10 @@
 
 A reader wants to know what lasts or what became of somebody: who they are, a marriage, a death, an appointment, a
 hatred, a debt. Steps, looks, errands and the moves of a battle belong to their scene. A sentence has features: what its
-words show of the name (`find.py`), where the name stands, and how many words of some kinds there are, near the name and
-elsewhere. Each has a weight, and their sum says how likely a reader finds the sentence worth a line. The weights were
-found by logistic regression over sentences of several books that were judged one by one; they know kinds of words, and
-no words of any book.
+words show of the name (`find.py`), where the name stands, the signs around it (`signs.py`), and how many words of some
+kinds there are, near the name and elsewhere. Each has a weight, and their sum says how likely a reader finds the
+sentence worth a line. The weights were found by logistic regression over sentences of several books that were judged
+one by one; they know kinds of words, and no words of any book.
 """
 
 from __future__ import annotations
@@ -20,11 +20,24 @@ from typing import Literal
 from msgspec import Struct
 
 from fabula.codex.facts.patterns import (
-    CHINESE_OFFICE,
     LISTED_BEFORE,
     UNSPACED_CLAUSE_EDGE,
     UNSPACED_CONNECTIVES,
     WORD,
+)
+from fabula.codex.facts.signs import (
+    CHINESE_ANYWHERE,
+    CHINESE_BEFORE,
+    CHINESE_BEFORE_PLACE,
+    CHINESE_BEHIND,
+    CHINESE_BEHIND_PLACE,
+    CHINESE_BEHIND_SUBJECT,
+    CHINESE_OWN,
+    ENGLISH_ANYWHERE,
+    ENGLISH_BEFORE,
+    ENGLISH_BEFORE_PLACE,
+    ENGLISH_BEHIND,
+    Signs,
 )
 from fabula.text.stemmer import stem
 from fabula.text.telling import measure_sentence
@@ -68,43 +81,53 @@ class NamedSentence:
         return 1 / (1 + exp(-weight))
 
     def list_features(self, name: NamePlace, signs: NameSigns) -> Iterator[tuple[str, float]]:
-        """The features of the sentence for a name, each with its amount."""
+        """The features of the sentence for a name, each with its amount; those without an amount may be left out."""
         yield "lasting", signs.is_lasting
         yield "event", signs.is_event
         yield "done", signs.is_done
+        yield "first", signs.is_first
         yield from self._list_chinese(name, signs) if self._is_unspaced else self._list_english(name, signs)
 
     def _list_english(self, name: NamePlace, signs: NameSigns) -> Iterator[tuple[str, float]]:
-        text, head, rest = self.text, self.text[: name.start], self.text[name.end :]
+        head, rest = self.text[: name.start], self.text[name.end :]
         is_owner = _POSSESSIVE.match(rest) is not None
         is_subject = (signs.is_first or _is_finite(rest)) and not is_owner
         before = _BEFORE.search(head)
-        is_place, is_person = name.kind == "place", name.kind == "person"
+        is_place = name.kind == "place"
         yield "place", is_place
         yield "thing", name.kind == "thing"
-        yield "place first", not is_person and is_subject
+        yield "place first", name.kind != "person" and is_subject
         yield "within place", is_place and before is not None and before[1] in _TOWARDS
-        yield "held place", is_place and _HELD.search(head) is not None
-        yield "owner", is_owner and not signs.is_first
         yield "listed", (_LISTED_BEHIND.match(rest) or LISTED_BEFORE.search(head)) is not None
         yield "who", rest.startswith((" who ", ", who "))
         yield "perfect", is_subject and _PERFECT.match(rest) is not None
         yield "state", is_subject and _STATE.match(rest) is not None
         yield "feels", is_subject and _FEELS.match(rest) is not None
-        yield "name before", any(one.end <= name.start for one in self._list_others(name))
         yield "pronoun before", min(len(_PRONOUN.findall(head)), 2)
-        yield "pronoun first", not signs.is_first and _PRONOUN_START.match(text) is not None
-        yield "length", min(len(text), 160) / 100
-        yield "talk", min(len(_TALK.findall(text)), 2)
-        yield "people", min(len(_PEOPLE.findall(text)), 2)
-        yield "telling", measure_sentence(text)
+        yield "far", min(name.start, 150) / 100
+        yield from _find_signs(ENGLISH_BEFORE, head[-_NEAR_HEAD:])
+        if name.kind != "person":
+            yield from _find_signs(ENGLISH_BEFORE_PLACE, head[-_NEAR_HEAD:])
+        yield from _find_signs_behind(ENGLISH_BEHIND, rest)
         near = _count(self._words, name.start - _NEAR_BEFORE, name.end + _NEAR_BEHIND)
         for kind in ("money", "feeling", "gesture"):
             yield f"near {kind}", min(near[kind], _MAX_COUNT)
-        everywhere = self._everywhere
-        yield "scene", min(everywhere["scene"], 4)
-        yield "clothes", 0 if _HABIT.search(text) else min(everywhere["clothes"], 4)
-        yield "words", min(sum(everywhere[kind] for kind in _TELLING_KINDS), 12) / 4
+        yield "near character", min(near["character"], 2)
+        yield from self._english_of_all
+
+    @cached_property
+    def _english_of_all(self) -> tuple[tuple[str, float], ...]:
+        """The features of an English sentence that are the same for all its names."""
+        text, everywhere = self.text, self._everywhere
+        return (
+            ("length", min(len(text), 160) / 100),
+            ("talk", min(len(_TALK.findall(text)), 2)),
+            ("telling", measure_sentence(text)),
+            ("scene", min(everywhere["scene"], 4)),
+            ("clothes", 0 if _HABIT.search(text) else min(everywhere["clothes"], 4)),
+            ("words", min(sum(everywhere[kind] for kind in _TELLING_KINDS), 12) / 4),
+            *_find_signs(ENGLISH_ANYWHERE, text),
+        )
 
     def _list_chinese(self, name: NamePlace, signs: NameSigns) -> Iterator[tuple[str, float]]:
         masked = self._masked
@@ -116,28 +139,27 @@ class NamedSentence:
         is_place = name.kind == "place"
         yield "role", signs.is_role
         yield "place", is_place
-        yield "office", is_place and CHINESE_OFFICE.match(rest) is not None
         yield "held place", is_place and (_CHINESE_HELD.search(lead) or _OVERCOME.search(lead)) is not None
         yield "appointed", _APPOINTED.search(lead) is not None
         yield "by", _BY.search(lead) is not None
-        yield (
-            "listed",
-            (
-                _CHINESE_LISTED.match(rest) is not None
-                or self.text.endswith("、", 0, name.start)
-                or any(one.start == name.end or one.end == name.start for one in others)
-            ),
-        )
         yield "perceives", is_subject and _PERCEIVES.match(rest) is not None
         yield "somebody of", _SOMEBODY_OF.match(rest) is not None
-        yield "open", _OPEN.search(masked) is not None and not any(one.kind == "person" for one in others)
+        yield "open", self._is_open and not any(one.kind == "person" for one in others)
         yield "far", min(name.start, 60) / 30
-        yield "length", min(len(masked), 60) / 30
         yield "own length", min(end - edge, 40) / 20
         yield "as", _AS_TITLE.search(masked, edge, end) is not None
+        yield from _find_signs(CHINESE_BEFORE, lead)
+        behind = masked[name.end :]
+        yield from _find_signs_behind(CHINESE_BEHIND, behind)
+        if is_subject:
+            yield from _find_signs_behind(CHINESE_BEHIND_SUBJECT, behind)
+        if is_place:
+            yield from _find_signs(CHINESE_BEFORE_PLACE, lead)
+            yield from _find_signs_behind(CHINESE_BEHIND_PLACE, behind)
+        yield from _find_signs(CHINESE_OWN, masked[edge:end])
         own = _count(self._words, edge, end)
         everywhere = self._everywhere
-        for kind in ("appointment", "death", "killing", "holding", "feeling"):
+        for kind in ("appointment", "death", "killing", "holding", "feeling", "instant"):
             yield kind, min(own[kind], 2)
         for kind in ("march", "errand", "movement", "talk"):
             yield kind, min(own[kind], _MAX_COUNT)
@@ -146,6 +168,21 @@ class NamedSentence:
         yield "elsewhere", min(sum(everywhere[kind] - own[kind] for kind in _MATTER_KINDS), 6)
         for kind in ("talk", "instant"):
             yield f"{kind} elsewhere", min(everywhere[kind] - own[kind], _MAX_COUNT)
+        yield from self._chinese_of_all
+
+    @cached_property
+    def _chinese_of_all(self) -> tuple[tuple[str, float], ...]:
+        """The features of a Chinese sentence that are the same for all its names."""
+        masked = self._masked
+        return (
+            ("length", min(len(masked), 60) / 30),
+            ("short", len(masked) < _SHORT),
+            *_find_signs(CHINESE_ANYWHERE, masked),
+        )
+
+    @cached_property
+    def _is_open(self) -> bool:
+        return _OPEN.search(self._masked) is not None
 
     def _find_own_end(self, name: NamePlace, *, is_subject: bool, is_sent: bool) -> int:
         """Where the words end that tell of a name: with its clause, or where somebody else becomes the subject."""
@@ -189,12 +226,22 @@ class NamedSentence:
         return _count(self._words, 0, len(self.text))
 
 
+def _find_signs(signs: Signs, text: str) -> Iterator[tuple[str, float]]:
+    return ((sign, 1.0) for sign, pattern in signs.items() if pattern.search(text))
+
+
+def _find_signs_behind(signs: Signs, text: str) -> Iterator[tuple[str, float]]:
+    return ((sign, 1.0) for sign, pattern in signs.items() if pattern.match(text))
+
+
 def _count(words: Iterable[tuple[int, tuple[str, ...]]], start: int, end: int) -> Counter[str]:
     """How many words of each kind begin between two places."""
     return Counter(kind for at, kinds in words if start <= at < end for kind in kinds)
 
 
 _NEAR_BEFORE, _NEAR_BEHIND = 30, 110  # characters around an English name that tell most of it
+_NEAR_HEAD = 120  # characters before an English name in which signs are looked for
+_SHORT = 13  # characters of a Chinese sentence that tells little
 _TELLING_KINDS = ("fate", "decision", "money", "feeling", "mind", "character", "kin", "office", "past", "cause")
 _ENGLISH_KINDS = {
     kind: frozenset(map(stem, _WORDS[f"english_{kind}"])) for kind in (*_TELLING_KINDS, "gesture", "scene", "clothes")
@@ -223,14 +270,8 @@ _FEELS = re.compile(  # what somebody is for a moment
 )
 _HABIT = re.compile(r"\b(?:always|never|often|usually|seldom|generally)\b")
 _PRONOUN = re.compile(r"\b(?:he|she|his|her|him|they|their|them|it|its)\b", re.I)
-_PRONOUN_START = re.compile(r"(?:\w+ ){0,2}(?:he|she|they|it|I|we|who|what)\b", re.I)
 _TALK = re.compile(
     r"\b(?:said|asked|replied|told|spoke|speaking|talk|talking|conversation|story|words|question|letter|heard)\b"
-)
-_PEOPLE = re.compile(r"\b(?:we|us|our|you|one|man|men|people|mankind)\b")
-_HELD = re.compile(
-    r"\b(?:captur|occup|burn|abandon|enter|left|leav|defend|surrender|besieg|reach|settl|found|own|govern)\w* "
-    r"(?:the |old )?\Z"
 )
 
 
@@ -282,7 +323,6 @@ _APPOINTED = re.compile("[封拜授加迁升表以立赠贬荐举用]\\Z")
 _BY = re.compile("(?:被|为|遭|受|亏得?)\\Z")
 _OVERCOME = re.compile("(?:[斩擒围困救败破伐讨攻取夺袭]|杀了?)\\Z")
 _CHINESE_HELD = re.compile("(?:守|据|取|得|失|弃|破|夺|屯兵?|领)[了住于]?\\Z")
-_CHINESE_LISTED = re.compile("、|等|[二三四][人将]|众人|一干")
 _PERCEIVES = re.compile("[^，。；]{0,3}(?:闻|听|见|看|瞧|晓得|知|想|料|恐|望|问|以为)")
 _SOMEBODY_OF = re.compile(
     "[之的]?(?:[母父妻子女儿媳弟兄妹姐侄孙军兵营寨船使首尸房屋家处]|乳母|乳父|丫头|丫鬟|小厮|部将|部下)"
@@ -294,65 +334,104 @@ _OPEN = re.compile(
 _AS_TITLE = re.compile("为[^，。；]{0,10}(?:" + "|".join(sorted(_WORDS["chinese_title"], key=len, reverse=True)) + ")")
 
 ENGLISH_WEIGHTS: Mapping[str, float] = {
-    "all": -1.42,
-    "lasting": 1.53,
-    "event": 0.66,
+    "all": -1.57,
+    "lasting": 1.68,
+    "event": 0.94,
     "done": 1.35,
-    "place": -1.49,
-    "thing": -1.38,
-    "place first": 0.73,
-    "within place": -0.58,
-    "held place": -1.52,
-    "owner": -0.41,
-    "listed": -0.46,
-    "who": 0.45,
-    "perfect": 0.49,
-    "state": 0.77,
-    "feels": -1.26,
-    "name before": -0.41,
-    "pronoun before": -0.22,
-    "pronoun first": -0.55,
-    "length": 1.35,
-    "talk": -0.49,
-    "people": -0.24,
-    "telling": 1.14,
-    "near money": 0.41,
-    "near feeling": 0.23,
-    "near gesture": -0.37,
-    "scene": -0.39,
-    "clothes": -0.67,
-    "words": 0.2,
+    "first": 0.29,
+    "place": -1.23,
+    "thing": -1.57,
+    "place first": 0.75,
+    "within place": -0.28,
+    "listed": -0.66,
+    "who": 0.51,
+    "perfect": 0.23,
+    "state": 0.58,
+    "feels": -0.26,
+    "pronoun before": -0.19,
+    "far": -0.39,
+    "aside": 0.76,
+    "near money": 0.39,
+    "near feeling": 0.18,
+    "near gesture": -0.48,
+    "near character": 0.26,
+    "length": 1.46,
+    "talk": -0.2,
+    "telling": 0.91,
+    "scene": -0.42,
+    "clothes": -0.42,
+    "words": 0.38,
+    "tie": 0.87,
+    "lived": 1.1,
+    "kind of place": 3.06,
+    "kin of": 0.91,
+    "kind of person": 0.58,
+    "habit": 0.32,
+    "moment": -0.53,
+    "within": 0.22,
+    "supposing": -0.49,
+    "latter": -0.87,
+    "direction": -1.07,
+    "when": -0.3,
+    "narrator": -0.25,
+    "battle": 1.39,
+    "head": 1.92,
 }
 CHINESE_WEIGHTS: Mapping[str, float] = {
-    "all": -0.63,
-    "lasting": 1.81,
-    "event": 0.61,
-    "done": 1.54,
-    "role": 1.67,
-    "place": -1.36,
-    "office": -1.72,
-    "held place": 1.81,
-    "appointed": 0.87,
-    "by": 0.76,
-    "listed": -0.48,
-    "perceives": -0.9,
-    "somebody of": -0.28,
-    "open": -0.88,
-    "far": -0.46,
-    "length": 0.51,
-    "own length": 0.46,
-    "as": 1.32,
-    "appointment": 0.69,
-    "death": 0.85,
-    "killing": 1.75,
-    "holding": 0.57,
-    "feeling": 0.64,
-    "march": -0.24,
-    "errand": -0.77,
-    "movement": -0.39,
-    "talk": -0.23,
-    "near": 0.38,
-    "elsewhere": 0.29,
-    "talk elsewhere": -0.33,
-    "instant elsewhere": -0.43,
+    "all": -0.46,
+    "lasting": 1.9,
+    "event": 1.01,
+    "done": 1.08,
+    "first": -0.49,
+    "role": 1.61,
+    "place": -0.91,
+    "held place": 0.78,
+    "appointed": 0.44,
+    "by": 0.7,
+    "perceives": -0.29,
+    "somebody of": -0.23,
+    "open": -0.43,
+    "far": -0.77,
+    "own length": 0.68,
+    "as": 1.88,
+    "appointment": 0.6,
+    "death": 0.56,
+    "killing": 1.57,
+    "holding": 1.22,
+    "feeling": 0.34,
+    "instant": -0.28,
+    "march": -0.21,
+    "errand": -0.43,
+    "movement": -0.64,
+    "talk": -0.25,
+    "near": 0.25,
+    "elsewhere": 0.31,
+    "talk elsewhere": -0.12,
+    "instant elsewhere": -0.28,
+    "length": 0.36,
+    "short": -0.64,
+    "origin": -0.45,
+    "named": 2.8,
+    "goes": -0.59,
+    "moved": -0.81,
+    "dies": 0.19,
+    "speaks": -0.44,
+    "described": 0.45,
+    "nature": 0.62,
+    "meets": -0.6,
+    "home": 0.66,
+    "date": 0.48,
+    "terms": 1.37,
+    "becomes": 0.63,
+    "suffers": 0.79,
+    "appears": -0.8,
+    "others behind": -0.38,
+    "kin behind": 1.26,
+    "kin before": 1.15,
+    "place last": 0.53,
+    "verse": -2.17,
+    "overcomes": 0.65,
+    "captive": 1.16,
+    "men of": -0.89,
+    "takes": 0.62,
 }
