@@ -22,7 +22,7 @@ playwright.expect.set_options(timeout=20_000)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # its event loop would be in the way of tests elsewhere
 def browser() -> Iterator[playwright.Browser]:
     missing = [] if CHROMIUM else ["chromium"]
     missing += [] if (PAGE_FOLDER / "index.html").is_file() else ["the page, which `make page` builds"]

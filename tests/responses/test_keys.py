@@ -156,6 +156,14 @@ def test_a_request_that_changed_something_before_its_process_was_killed_is_not_d
     assert "Look what is there" in refuse(store)
 
 
+def test_a_request_that_is_refused_after_its_change_is_not_done_again(store: Store) -> None:
+    lease = claim(store)
+    with store.write(user="ann") as tx:
+        mark_changes(tx, lease)
+    ResponseLog(store).release("ann", lease)
+    assert "Look what is there" in refuse(store)
+
+
 def test_a_change_that_is_rolled_back_is_no_change(store: Store) -> None:
     lease = claim(store, lease_seconds=0)
 

@@ -435,7 +435,7 @@ class Assembly(Struct, kw_only=True):
         sources = (*self.sources.first.sources, *self.sources.others.sources)
         names_of = partial(find_character_name, sources, view=self.view)
         warnings: list[str] = []
-        for name in self.request.include:
+        for number, name in enumerate(self.request.include):
             own = [fragment for fragment in offered if name in fragment_names(fragment)]
             if own and any(id(one) not in hidden for one in own):
                 continue
@@ -445,8 +445,10 @@ class Assembly(Struct, kw_only=True):
             reason = hidden[id(own[0])]
             limits, vantage = own[0].visibilities, source_request.vantage
             why = explain_gate(limits, reason, vantage, self.view.timeline, names_of) or EXPLANATIONS[reason]
-            shown = own[0].title or name
-            warnings.append(measure.phrases.format_warning(Code.INCLUDE_HIDDEN, name=shown, why=why))
+            called = self.request.include_names[number : number + 1]  # its title may be what must not be known
+            warnings.append(
+                measure.phrases.format_warning(Code.INCLUDE_HIDDEN, name=called[0] if called else name, why=why)
+            )
         return warnings
 
     def _make_continuity(self, prepared: _Prepared, source_request: SourceRequest, selected: _Selected) -> Continuity:

@@ -83,6 +83,7 @@ class Request(Struct, frozen=True, kw_only=True):
         identity: in place of the project's identity prompt: the persona of who speaks.
         attachments: images and files that are sent with the input.
         include, exclude: entries and fragments that must or must not be in the prompt, by id or source.
+        include_names: what a person called each of `include`, for warnings.
         session: details of the editor's state, by name, which the prompt lists.
         late_joiners: whether new fragments stand behind the text; None is the setting of the recipe.
 
@@ -137,6 +138,7 @@ class Request(Struct, frozen=True, kw_only=True):
     input_name: str = ""
     input_known_to: tuple[str, ...] | None = None
     include: tuple[str, ...] = ()
+    include_names: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     revision: int | None = None
     unsaved_text: str | None = None

@@ -101,8 +101,12 @@ def keep_response(tx: WriteTransaction, lease: KeyLease, kept: KeptResponse) -> 
 
 
 def release_key(tx: WriteTransaction, lease: KeyLease) -> None:
-    """Give a key back, because its request was refused."""
-    tx.delete_rows(request_keys, *_match(lease))
+    """Give a key back, because its request was refused; one whose request has changed something only ends its lease.
+
+    A request may be refused after its change, where the database went away before it could say that it had committed.
+    """
+    if not tx.delete_rows(request_keys, *_match(lease), request_keys.c.has_changes == 0):
+        tx.update_rows(request_keys, {"held_until": ""}, *_match(lease))
 
 
 def _match(lease: KeyLease) -> tuple[ColumnElement[bool], ...]:

@@ -343,6 +343,7 @@ class ProjectHandle:
             character=character,
             speaker_id=speaker,
             include=include,
+            include_names=request.include_names or request.include,
             exclude=exclude,
         )
 

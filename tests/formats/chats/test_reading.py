@@ -73,7 +73,7 @@ def test_what_is_no_chat_is_refused(tmp_path: Path) -> None:
     for data in (json.dumps(card), json.dumps(card, indent=2), '{"entries": {}}', '{"first_mes": "Hello"}'):
         assert "it is a character card or a lorebook, and no chat" in refuse(path, data.encode())
     for signature in (b"\x89PNG\r\n\x1a\n", b"PK\x03\x04"):
-        assert "To import it: fabula lorebook import PROJECT FILE" in refuse(path, signature)
+        assert "Import it as a lorebook or a card." in refuse(path, signature)
     path.unlink()
     with pytest.raises(FabulaError) as refused:
         read_chats(path)
