@@ -475,7 +475,7 @@ def test_what_a_writer_prefers_is_told_to_writers_and_agents_and_to_no_character
     told = ask(party, "Mara")
     assert "exclamation" not in prompt_of(told)
     (verdict,) = (one for one in told.trace if one.source.startswith("memory:"))
-    assert "a character speaks here" in str(verdict.detail)
+    assert "a character speaks here" in verdict.sentence
     assert "exclamation" in party.inspect(party.request(skill_id="continue")).prompt
 
 
