@@ -137,7 +137,9 @@ class Scene(Struct, frozen=True, kw_only=True):
     @property
     def sources(self) -> set[str]:
         told = _SOURCES[self.recipe or SKILLS[self.skill][1]]
-        return told - {"memory", "episodes"} if self.speaker else told  # how the writer writes is for writers
+        if self.speaker:  # how the writer writes, and what the writer plans, is for writers
+            return told - {"memory", "episodes", "project"}
+        return told | {"plans"} if "constraints" in told else told
 
     def working_memory(self) -> WorkingMemory:
         """The words just typed elsewhere."""
@@ -211,7 +213,8 @@ class PlantedStore(Struct, kw_only=True):
             return False
         if one.echo_of:
             text = self.canaries[one.echo_of]
-            cut = replace(text, start=text.start - MARGIN)
+            # what stands right behind the cursor is near it for a speaker too
+            cut = replace(text, start=text.start - MARGIN - (CHARS_AFTER if scene.speaker else 0))
             return any(self._may_hold_chapter(scene, place, eyes) for place in (text, cut))
         match one.kind:
             case "text" | "title" | "beat" | "fact":
@@ -244,7 +247,7 @@ class PlantedStore(Struct, kw_only=True):
                 if "editor" not in scene.sources or one.chapter != scene.document:
                     return False
                 cursor = self._cursor(scene)
-                return one.end <= cursor or cursor <= one.start <= cursor + CHARS_AFTER // 2
+                return one.end <= cursor or (cursor <= one.start <= cursor + CHARS_AFTER // 2 and not scene.speaker)
             case "title":
                 return "editor" in scene.sources and one.chapter == scene.document
             case "beat":  # a skill shows it to a speaker too
@@ -338,7 +341,7 @@ class PlantedStore(Struct, kw_only=True):
             is_selected = first < one.end and one.start < last
             if one.kind == "fact" and "editor" not in scene.sources:  # no text: only what the book said up to here
                 return is_selected or self.holds(_at(scene.book, one), scene, eyes)
-            return one.end <= cursor + CHARS_AFTER or is_selected
+            return one.end <= cursor + (0 if scene.speaker else CHARS_AFTER) or is_selected
         if one.kind == "beat" or not is_known or scene.document == one.chapter:
             return False
         return self.has_reached(Place(scene.book, one.chapter), scene)

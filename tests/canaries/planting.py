@@ -20,7 +20,7 @@ from fabula.codex.facts import Quotation
 from fabula.codex.facts.quotations import store_quotations
 from fabula.codex.knowledge import KnownFact
 from fabula.constraints import edits as constraints
-from fabula.constraints.model import Constraint
+from fabula.constraints.model import Constraint, ConstraintKind
 from fabula.context.recipes import Node, Preset
 from fabula.context.recipes.conditions import Condition
 from fabula.context.recipes.preset import InjectionStrategy
@@ -316,9 +316,10 @@ class Planter:
         for number in range(8):
             since, until = self.span(story)
             limit = Limit(since=since, until=until)
-            word = self.word("own", book=story.id, limits=(limit,), sources=frozenset({"constraints"}), is_sure=True)
+            kind, source = (ConstraintKind.PLOT, "plans") if number % 2 else (ConstraintKind.WORLD, "constraints")
+            word = self.word("own", book=story.id, limits=(limit,), sources=frozenset({source}), is_sure=True)
             text = f"Nobody says {word}."
-            rule = Constraint(id=f"c{number}", text=text, since=_position(since), until=_position(until))
+            rule = Constraint(id=f"c{number}", text=text, kind=kind, since=_position(since), until=_position(until))
             constraints.create(tx, rule)
         first, second, conditional, inactive = (self.word("own", book=story.id, is_sure=True) for _ in range(4))
         self._set(inactive, kind="never")

@@ -35,6 +35,10 @@ def test_a_conversation_is_shown_with_names_and_whispers(pier: Desk) -> None:
     assert page["before"] is None
 
 
+def test_a_search_says_what_was_whispered(pier: Desk) -> None:
+    assert "Mara Venn (to Ann only)" in pier.run("history", "search", "Coast", "It was me")
+
+
 def test_a_participant_is_the_character_of_the_codex(pier: Desk) -> None:
     assert "Knows what Mara Venn of the codex knows." in pier.run("participant", "show", "Coast", "Mara")
 

@@ -330,7 +330,7 @@ def test_pinned_words_are_told_word_for_word(party: ProjectHandle) -> None:
     mara, bo = prompt_of(ask(party, "Mara")), prompt_of(ask(party, "Bo"))
     assert "[Kept word for word, Ann] The lamp is hidden in the well." in mara
     assert "[Kept word for word, Ann] The lamp is hidden in the well." in bo
-    assert "[Kept word for word, Mara] And the key is mine." in mara
+    assert "[Kept word for word, Mara → Ann] And the key is mine." in mara
     assert "And the key is mine." not in bo
     party.conversations.pin(TALK, "1", None)
     assert "[Kept word for word, Ann]" not in prompt_of(ask(party, "Mara"))
@@ -377,6 +377,29 @@ def test_relevant_history_comes_from_conversations_of_the_same_participants(
     cole = party.conversations.start(("Ann", "Mara", "Bo"), title="Late")
     party.conversations.record(cole.id, "The anchor again, Lateword.", speaker="Mara", audience=("Ann",))
     assert "Lateword" not in prompt_of(ask(party, "Bo", "What of the anchor?"))
+
+
+@pytest.mark.parametrize("strategy", ["classic", "embedding-first"])
+def test_a_whisper_says_in_another_conversation_that_it_was_one(party: ProjectHandle, strategy: str) -> None:
+    set_setting(party, "History.RelevantHistory", strategy)
+    party.conversations.start(("Ann", "Mara", "Bo", "Cole"), title="Lock")
+    party.conversations.record("Lock", "The anchor is under the chapel.", speaker="Ann", audience=("Mara",))
+    party.conversations.record("Lock", "The anchor is heavy.", speaker="Ann")
+    say(party, "Ann", "Hello.")
+    mara = prompt_of(ask(party, "Mara", "What of the anchor?"))
+    assert "[Said before, Ann → Mara] The anchor is under the chapel." in mara
+    assert "[Said before, Ann] The anchor is heavy." in mara
+    assert "chapel" not in prompt_of(ask(party, "Bo", "What of the anchor?"))
+
+
+def test_a_whisper_says_that_it_was_one_where_its_own_conversation_remembers_it(party: ProjectHandle) -> None:
+    whispered = say(party, "Ann", "The key is mine.", "Mara")
+    say(party, "Ann", "Nobody has the rope.", "Mara")
+    party.conversations.pin(TALK, whispered.id)
+    add_rounds(party, 1, 9, LONG)
+    mara = prompt_of(ask(party, "Mara", "What of the rope?"))
+    assert "[Kept word for word, Ann → Mara] The key is mine." in mara
+    assert "[Said before, Ann → Mara] Nobody has the rope." in mara
 
 
 def test_a_join_or_a_leave_that_is_taken_back_counts_for_what_was_said_meanwhile(party: ProjectHandle) -> None:
@@ -452,7 +475,7 @@ def test_what_a_writer_prefers_is_told_to_writers_and_agents_and_to_no_character
     told = ask(party, "Mara")
     assert "exclamation" not in prompt_of(told)
     (verdict,) = (one for one in told.trace if one.source.startswith("memory:"))
-    assert "a character speaks here" in str(verdict.detail)
+    assert "a character speaks here" in verdict.sentence
     assert "exclamation" in party.inspect(party.request(skill_id="continue")).prompt
 
 

@@ -289,7 +289,7 @@ def search(
     columns: list[Column[FoundMessage]] = [
         Column(message("conversation"), lambda one: every[one.conversation_id].record.title or one.conversation_id),
         Column(message("message"), lambda one: (one.message.number or 0) + 1, right=True),
-        Column(message("name"), lambda one: every[one.conversation_id].participants.name_of(one.message.speaker)),
+        Column(message("name"), lambda one: _name_speaker(one.message, every[one.conversation_id].participants)),
         Column(message("text"), lambda one: shorten(one.message.content, 200), wraps=True),
     ]
     empty = message("No message contains {text!r}.", text=text)
@@ -418,7 +418,8 @@ def _name_participants(details: ConversationDetails) -> list[str]:
     return [details.participants.name_of(one) for one in ids]
 
 
-def _print_message(said: Message, names: Participants) -> None:
+def _name_speaker(said: Message, names: Participants) -> str:
+    """Name who said something, and who alone heard it."""
     if said.speaker:
         name = names.name_of(said.speaker)
     elif said.kind is MessageKind.KNOWLEDGE:
@@ -428,6 +429,11 @@ def _print_message(said: Message, names: Participants) -> None:
     if said.audience is not None:
         listeners = join_names([names.name_of(one) for one in said.audience])
         name = render(message("{name} (to {listeners} only)", name=name, listeners=listeners))
+    return name
+
+
+def _print_message(said: Message, names: Participants) -> None:
+    name = _name_speaker(said, names)
     if not said.final:
         name = render(message("{name} (in no prompt)", name=name))
     print_line(f"{(said.number or 0) + 1}. {name}: {said.content}")

@@ -2,7 +2,8 @@
 
 The gate drops those whose span of the story is elsewhere. A rule that names chapters in its own words ("not before
 chapter 5") is offered in those chapters only, as far as a program understands the rule, or it begins with them. A
-principal with limits is told none: a rule is the author's, and may name what nobody knows yet.
+principal with limits is told none: a rule is the author's, and may name what nobody knows yet. A rule of the plot is
+the author's plan, and whoever speaks in a conversation is not told it.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from collections.abc import Callable, Iterable
 
 from fabula.constraints.checks import EntryNames, find_limits, is_elsewhere
 from fabula.constraints.conditions import name_story_range
-from fabula.constraints.model import ChapterLimits, Constraints
+from fabula.constraints.model import ChapterLimits, ConstraintKind, Constraints
 from fabula.context.request import SourceRequest, has_limits
-from fabula.context.trace import Reason, Verdict
+from fabula.context.trace import Reason, Verdict, omit_for_speaker
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import message
 from fabula.core.view import View
 
+NOT_FOR_SPEAKERS = message("it is what you plan for the plot, and whoever speaks is not told it")
 LimitedRules = dict[str, ChapterLimits]  # the source of a rule that holds in some chapters -> these
 
 
@@ -38,7 +40,7 @@ class ConstraintsSource:
         constraints = view.snapshot(Constraints)
         if constraints is None or has_limits(source_request.request.principal):
             return ()
-        omitted = self._find_omitted(source_request, view)
+        omitted = {*self._find_omitted(source_request, view), *_find_plans(source_request, constraints)}
         return (
             tuple(one for one in constraints.fragments if one.source not in omitted)
             if omitted
@@ -46,10 +48,15 @@ class ConstraintsSource:
         )
 
     def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
-        """Explain the constraints that hold in other chapters."""
-        constraints, omitted = view.snapshot(Constraints), self._find_omitted(source_request, view)
-        for fragment in constraints.fragments if constraints is not None else ():
-            if fragment.source in omitted:
+        """Explain the constraints that hold in other chapters, and those that whoever speaks is not told."""
+        constraints = view.snapshot(Constraints)
+        if constraints is None:
+            return
+        omitted, plans = self._find_omitted(source_request, view), _find_plans(source_request, constraints)
+        for fragment in constraints.fragments:
+            if fragment.source in plans:
+                yield omit_for_speaker(fragment, NOT_FOR_SPEAKERS)
+            elif fragment.source in omitted:
                 chapters = name_story_range(omitted[fragment.source], view.timeline)
                 cause = message("it holds only {chapters}", chapters=chapters)
                 yield Verdict(
@@ -70,6 +77,13 @@ class ConstraintsSource:
             return {}
         limited = self._find_limited(view)
         return {source: limits for source, limits in limited.items() if is_elsewhere(limits, here, view.timeline)}
+
+
+def _find_plans(source_request: SourceRequest, constraints: Constraints) -> frozenset[str]:
+    """Find the rules of the plot where somebody speaks in a conversation; nothing elsewhere."""
+    if not source_request.request.speaker_id:
+        return frozenset()
+    return frozenset(f"constraint:{one.id}" for one in constraints.constraints if one.kind is ConstraintKind.PLOT)
 
 
 def find_limited_rules(constraints: Constraints | None, entry_names: EntryNames | None = None) -> LimitedRules:

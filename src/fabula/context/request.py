@@ -53,6 +53,11 @@ def has_limits(principal: Principal) -> bool:
     return grants is not UNLIMITED and grants != UNLIMITED
 
 
+def is_character_speaking(request: Request) -> bool:
+    """Return whether a character speaks, in its own words; an agent works for the writer and is none."""
+    return bool(request.speaker_id) and not request.speaker_id.startswith("agent:")
+
+
 class Attachment(Struct, frozen=True, kw_only=True):
     """An image or a file that is sent with the input."""
 

@@ -121,6 +121,7 @@ GATE_REASONS = frozenset({Reason.NOT_YET, Reason.NO_LONGER, Reason.NOT_KNOWN, Re
 _FORCED = frozenset({Reason.TOO_LARGE, Reason.PASSED_OVER, Reason.NO_ROOM, Reason.HEADROOM, Reason.CHUNK_LIMIT})
 _LABEL_LENGTH = 60  # characters
 _NAME_CHARACTERS = 40  # of a text that has no title
+NOT_FOR_CHARACTERS = message("it says how you write, and a character speaks here")
 BOOK_OVERRIDDEN = message("the rules of its lorebook let it in, and the token budget left it out")
 
 
@@ -169,6 +170,21 @@ class Verdict(Struct, frozen=True):
     def sentence(self) -> str:
         """The reason in English."""
         return str(self.message)
+
+
+def omit_for_speaker(fragment: Fragment, cause: Sentence = NOT_FOR_CHARACTERS) -> Verdict:
+    """Return the verdict on a text of the writer's that whoever speaks is not told."""
+    return Verdict(
+        fragment.source,
+        fragment.title,
+        fragment.layer,
+        Reason.NOT_CHOSEN,
+        0,
+        fragment.score,
+        text=fragment.text,
+        part=fragment.part,
+        cause=cause,
+    )
 
 
 def name_fragment(fragment: Fragment) -> str:

@@ -143,10 +143,12 @@ def label_speaker(message: Message, names: Mapping[str, str] | None) -> str:
     """Return the name that stands before a line, with those whom a whisper is meant for; empty without names."""
     if not names or not message.speaker:
         return ""
-    name = names[message.speaker]
-    if message.audience:
-        name = f"{name} → {', '.join(names.get(one, one) for one in message.audience)}"
-    return name
+    return add_audience(names[message.speaker], message, names)
+
+
+def add_audience(name: str, message: Message, names: Mapping[str, str]) -> str:
+    """Return the name of a speaker, with those whom a whisper is meant for."""
+    return f"{name} → {', '.join(names.get(one, one) for one in message.audience)}" if message.audience else name
 
 
 def get_kind(message: Message) -> MessageKind:

@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from fabula.conversation.model import Message, add_audience
 from fabula.conversation.tables import participants
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import is_encodable
@@ -53,6 +54,11 @@ class Participants(Struct, frozen=True):
         ident = strip_revision(speaker)
         known = self.by_id.get(ident)
         return (known.name if known is not None else "") or ident.partition(":")[2] or ident
+
+    def name_speaker(self, said: Message) -> str:
+        """Return who said something, or the role, with those whom a whisper was meant for, as the history does."""
+        names = {one: self.name_of(one) for one in said.audience or ()}
+        return add_audience(self.name_of(said.speaker) or said.role, said, names)
 
 
 def base_id(participant_id: str) -> str:

@@ -2,6 +2,7 @@
 
 The editor source fills the immediate layer (ctx-3): scene title, text before the cursor, cursor position, selection,
 500 characters after the cursor, and the beats of the outline (man-1). The project source gives writing rules and style.
+A character who speaks is told where the scene has got to and what its world is like, and nothing of how it is written.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from fabula.context.gather import FunctionSource
-from fabula.context.request import SourceRequest, has_limits
+from fabula.context.request import SourceRequest, has_limits, is_character_speaking
+from fabula.context.trace import Verdict, omit_for_speaker
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part, Tier
 from fabula.core.messages import join_names, message
@@ -47,14 +49,15 @@ def offer_editor_text(source_request: SourceRequest, view: View) -> Iterator[Fra
         known_to=known_to,
         stored_cursor=_find_stored_cursor(view, document, cursor),
     )
-    if cursor:
+    is_character = is_character_speaking(request)
+    if cursor and not is_character:
         percent, starts_paragraph = round(100 * cursor / len(text)), text[cursor - 1] == "\n"
         yield _make_cursor_note(percent, starts_paragraph, title, language, project_id, known_to)
     if request.selection is not None:
         first, last = sorted(check_cursor(edge, len(text)) for edge in request.selection)
         selected = message("[Selected text]\n{text}", text=text[first:last]).render(language)
         yield _make_fragment("editor:selection", Part.CURSOR, selected, project_id, known_to, is_single_use=True)
-    if cursor < len(text):
+    if cursor < len(text) and not is_character:  # what comes next is no character's to know
         after = _cut_at_word(text, cursor, cursor + CHARS_AFTER_CURSOR)
         yield _make_fragment("editor:after", Part.AFTER, after, project_id, known_to, is_single_use=True)
     # the plan is for a writer, neither for a character who speaks nor for whoever plays one
@@ -165,15 +168,41 @@ def _find_document(source_request: SourceRequest, view: View) -> Document:
     return stored
 
 
-def offer_direction(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
-    """Offer the project's writing rules, then its style, to whoever may read what the author decides."""
+class ProjectSource:
+    """Offers the project's writing rules, then its style, to whoever may read what the author decides.
+
+    A character who speaks is told the rules of its world alone.
+    """
+
+    name = "project"
+    unavailable_code = Code.SOURCE_UNAVAILABLE
+    blocking = False
+    runs_first = False
+
+    def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
+        """Offer the rules and the style."""
+        told = _list_direction(source_request, view)
+        return [one for one in told if _is_of_world(one)] if is_character_speaking(source_request.request) else told
+
+    def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
+        """Explain what a character who speaks is not told."""
+        if not is_character_speaking(source_request.request):
+            return ()
+        return [omit_for_speaker(one) for one in _list_direction(source_request, view) if not _is_of_world(one)]
+
+
+PROJECT_SOURCE = ProjectSource()
+
+
+def _list_direction(source_request: SourceRequest, view: View) -> tuple[Fragment, ...]:
     direction = view.snapshot(Direction)
     if direction is None or has_limits(source_request.request.principal):
         return ()
     return _make_direction_fragments(direction, source_request.request.project_id, source_request.language)
 
 
-PROJECT_SOURCE = FunctionSource(name="project", function=offer_direction, blocking=False)
+def _is_of_world(rule: Fragment) -> bool:
+    return rule.source.startswith("project:world-")
 
 
 @lru_cache(maxsize=256)

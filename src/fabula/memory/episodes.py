@@ -12,12 +12,12 @@ from weakref import WeakKeyDictionary
 
 from fabula.context.gate import judge_fragment
 from fabula.context.request import SourceRequest
-from fabula.context.trace import Reason, Verdict
+from fabula.context.trace import Reason, Verdict, omit_for_speaker
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import message
 from fabula.core.view import View
-from fabula.memory.model import NOT_FOR_CHARACTERS, RELEVANCE_LEVELS, Memory, is_told_memory, omit_fragment
+from fabula.memory.model import RELEVANCE_LEVELS, Memory, is_told_memory, omit_fragment
 from fabula.text.automaton import Automaton
 from fabula.text.terms import split_terms
 
@@ -58,7 +58,7 @@ class EpisodeSource:
             return ()
         if not is_told_memory(source_request.request):
             offered = [levels[0] for levels in memory.episode_fragments]
-            return [omit_fragment(one, Reason.NOT_CHOSEN, NOT_FOR_CHARACTERS) for one in offered]
+            return [omit_for_speaker(one) for one in offered]
         chosen = self._choose(memory, source_request, view) if memory.episode_fragments else []
         indexes = {index for index, _ in chosen}
         omitted = [levels[0] for index, levels in enumerate(memory.episode_fragments) if index not in indexes]

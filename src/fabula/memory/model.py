@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from fabula.context.request import Request, has_limits
+from fabula.context.request import Request, has_limits, is_character_speaking
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Layer, Part, Visibility
@@ -25,7 +25,6 @@ from fabula.memory.deduplicate import MeaningIndex
 from fabula.memory.style_metrics import get_dialogue_share
 from fabula.text.truncation import shorten_to_line
 
-NOT_FOR_CHARACTERS = message("it says how you write, and a character speaks here")
 MAX_MEMORIES = 1_000  # of one project or user
 MAX_TEXT = 20_000  # characters of one memory, wherever it comes from
 MAX_STYLE_SAMPLES = 3  # in one prompt
@@ -263,8 +262,7 @@ def is_told_memory(request: Request) -> bool:
 
     An agent works for the writer, and is told. Whoever plays a character is not.
     """
-    is_character = bool(request.speaker_id) and not request.speaker_id.startswith("agent:")
-    return not is_character and not has_limits(request.principal)
+    return not is_character_speaking(request) and not has_limits(request.principal)
 
 
 def omit_fragment(fragment: Fragment, reason: Reason, detail: str | Sentence) -> Verdict:

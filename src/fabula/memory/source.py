@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from fabula.context.request import SourceRequest
-from fabula.context.trace import Reason, Verdict, name_fragment
+from fabula.context.trace import Reason, Verdict, name_fragment, omit_for_speaker
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import message
 from fabula.core.view import View
 from fabula.memory.deduplicate import MeaningIndex
-from fabula.memory.model import NOT_FOR_CHARACTERS, Memory, SceneType, is_told_memory, omit_fragment
+from fabula.memory.model import Memory, SceneType, is_told_memory, omit_fragment
 from fabula.memory.style_metrics import MIN_DIALOGUE_SHARE, get_dialogue_share
 
 FragmentGroup = tuple[Fragment, ...]
@@ -53,7 +53,7 @@ class MemorySource:
             return ()
         offered = memory.settings_fragments[get_scene_type(memory, source_request)]
         if not is_told_memory(source_request.request):
-            return [omit_fragment(one, Reason.NOT_CHOSEN, NOT_FOR_CHARACTERS) for one in offered]
+            return [omit_for_speaker(one) for one in offered]
         shown = {fragment.source for fragment in offered}
         return [
             *(verdict for verdict in memory.omitted if verdict.layer is Layer.SETTINGS),

@@ -83,7 +83,7 @@ def _make_passages(path: Iterable[Message], attendance: Attendance, names: Parti
         Passage(
             f"history:{message.id}",
             message.content,
-            names.name_of(message.speaker) or message.role,
+            names.name_speaker(message),
             known_to=attendance.find_knowers(message),
             at=message.timestamp,
             speaker=names.name_of(message.speaker),

@@ -220,13 +220,14 @@ class _Loader(Struct, frozen=True):
 
     def _make_pinned(self, said: Message, attendance: Attendance) -> Fragment:
         words = said.pinned if said.pinned and said.pinned in said.content else said.content
-        text = message("[Kept word for word, {name}] {words}", name=self.name_speaker(said), words=words)
+        name = self.participants.name_speaker(said)
+        text = message("[Kept word for word, {name}] {words}", name=name, words=words)
         return Fragment(
             source=f"pinned:{said.id}",
             layer=Layer.RETRIEVED,
             text=text.render(self.project.language),
             project_id=self.project.id,
-            title=self.name_speaker(said),
+            title=name,
             score=PINNED_SCORE,
             known_to=attendance.find_knowers(said),
         )
@@ -247,16 +248,12 @@ class _Loader(Struct, frozen=True):
         quoted.sort(key=lambda pair: pair[0])
         return tuple([one.id for one in others]), tuple([fragment for _, fragment in quoted])
 
-    def name_speaker(self, said: Message) -> str:
-        """Return the name of who said something, or the role."""
-        return self.participants.name_of(said.speaker) or said.role
-
 
 def make_earlier_fragment(
     project: Project, said: Message, participants: Participants, known_to: frozenset[str] | None
 ) -> Fragment:
     """Make the fragment of a message that the history window does not show."""
-    name = participants.name_of(said.speaker) or said.role
+    name = participants.name_speaker(said)
     return Fragment(
         source=f"history:{said.id}",
         layer=Layer.RETRIEVED,
