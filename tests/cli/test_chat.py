@@ -262,6 +262,33 @@ def test_why_has_the_reasons_of_the_prompt_of_a_speaker(chat: Chat) -> None:
     assert "'Nobodyknows'" in chat.told
 
 
+def test_whoever_speaks_as_somebody_reads_only_what_they_heard(chat: Chat) -> None:
+    """The owner, who speaks as nobody else, reads all."""
+    people = ("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier")
+    chat.server.script = lambda exchange: openai_answer("Yes.")(exchange)
+    chat.run(*people, lines="@Mara Good evening.\n/whisper Mara The rubies lie in the XYZZYX.\n")
+    lines = (
+        "/save heard.txt",
+        "/why XYZZYX",
+        "/why @Hope XYZZYX",
+        "/why @Mara XYZZYX",
+        "/why rubiess",
+        "/branch 3",
+        "/edit 3 Nothing.",
+        "/why evening",
+    )
+    said = chat.run("--conversation", "Pier", "--as", "Hope Tarn", lines="\n".join(lines), code=1)
+    assert (chat.room.folder / "heard.txt").read_text() == "Player: @Mara Good evening.\n\nMara Venn: Yes.\n"
+    assert "rubies" not in said + chat.told.replace("rubiess", "")
+    assert chat.told.count("The prompt of Hope Tarn holds nothing called 'XYZZYX'.") == 2
+    assert "You speak as Hope Tarn, and see the prompt of nobody else." in chat.told
+    assert chat.told.count("Hope Tarn heard no message '3'.") == 2
+    assert re.search(r"in +.*Good evening", said)
+    said = chat.run("--conversation", "Pier", lines="/save all.txt\n/why @Hope XYZZYX\n")
+    assert "XYZZYX" in (chat.room.folder / "all.txt").read_text()
+    assert "XYZZYX" in said
+
+
 def test_recaps_help_and_saves(chat: Chat) -> None:
     lines = "Well?\n/recap\n/help\n/save talk.txt\n/save talk.txt\n/save coast.fabula\n/quit\nNever said.\n"
     said = chat.run("--with", "Mara", lines=lines, code=1)

@@ -78,7 +78,14 @@ def chat(
         wait_for_index(opened)
         me = opening.find_speaker(chat)
         session = ChatSession(
-            opened, chat, choice, me=me, document_id=document, as_json=as_json, prompt_file=prompt_file
+            opened,
+            chat,
+            choice,
+            me=me,
+            hears_all=not speaker,
+            document_id=document,
+            as_json=as_json,
+            prompt_file=prompt_file,
         )
         name = chat.record.title or chat.record.id
         later = f"fabula chat {quote_name(project)} --conversation {quote_name(name)}"

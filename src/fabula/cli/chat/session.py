@@ -50,12 +50,14 @@ class ChatSession:
         choice: ModelChoice,
         *,
         me: str,
+        hears_all: bool = True,
         document_id: str | None = None,
         as_json: bool = False,
         prompt_file: Path | None = None,
     ) -> None:
         self.project, self.choice, self.me, self.document_id = project, choice, me, document_id
         self.id = chat.record.id
+        self.hears_all = hears_all  # whoever speaks as somebody (`--as`) is shown nothing else than what they heard
         self.as_json = as_json
         self.colours = NameColours(one.participant_id for one in chat.attendance.ranges)
         self.people = chat.people
@@ -221,7 +223,9 @@ class ChatSession:
 
     def find_last_reply(self) -> Message:
         """Return the newest reply; where there is none, say so."""
-        replies = [one for one in self.read_path() if one.final and get_kind(one) is MessageKind.REPLY]
+        replies = [
+            one for one in self.read_path() if one.final and get_kind(one) is MessageKind.REPLY and self.may_see(one)
+        ]
         if not replies:
             raise invalid_request("Nobody has replied yet. Say something first.")
         return replies[-1]
@@ -232,6 +236,24 @@ class ChatSession:
             return True
         listeners = self.project.chat.get(self.id).attendance.find_listeners(said)
         return listeners is None or strip_revision(self.me) in listeners
+
+    def may_see(self, said: Message) -> bool:
+        """Whether the person may read a message: all of them, or what the participant heard whom they speak as."""
+        return self.hears_all or self.is_heard(said)
+
+    def find_message(self, name: str) -> Message:
+        """Return a message by its number or `last`; one that the person may not read is refused like none."""
+        found = self.project.conversations.get_message(self.id, name)
+        if not self.may_see(found):
+            raise FabulaError(
+                Code.STORE_NOT_FOUND,
+                message("{me} heard no message {name!r}. Nothing was changed.", me=self.name_myself(), name=name),
+            )
+        return found
+
+    def name_myself(self) -> str:
+        """Return the name of whom the person speaks as."""
+        return self.people.name_of(self.me)
 
     def _is_reply_heard(self) -> bool:
         """Whether the person's participant hears the replies of this step."""
