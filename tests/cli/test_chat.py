@@ -312,6 +312,20 @@ def test_lines_that_make_no_sense_are_refused_and_the_chat_goes_on(chat: Chat) -
     assert "1. Player: /slash" in chat.room.run("history", "show", "Coast", "Pier")
 
 
+def test_a_player_who_has_left_is_told_how_to_come_back(chat: Chat) -> None:
+    chat.run("--with", "Mara", "--title", "Pier", lines="Well?\n")
+    chat.room.run("history", "leave", "Coast", "Pier", "Player")
+    told = chat.run("--conversation", "Pier", lines="Hello?\n", code=2)
+    assert "Player has left this conversation. Let them join first: fabula history join Coast Pier Player" in told
+    assert "Hello?" not in chat.room.run("history", "show", "Coast", "Pier")
+    chat.room.run("history", "join", "Coast", "Pier", "Player")
+    chat.room.run("history", "leave", "Coast", "Pier", "Mara Venn")
+    chat.run("--conversation", "Pier", lines="/swipe\n/more\n", code=1)
+    assert "Nobody else is present. Let somebody join: /join NAME" in chat.told
+    assert "You talk with ." not in chat.told
+    assert chat.told.count("Mara Venn is not present in this conversation. Let them join first.") == 2
+
+
 def test_wrong_names_are_refused_before_anything_begins(chat: Chat) -> None:
     before = [chat.room.read(one, "list", "Coast") for one in ("history", "participant")]
     refused = {

@@ -93,7 +93,10 @@ def chat(
             later = f"{later} --as {quote_name(speaker)}"
         if not as_json:
             others = [one for one in chat.present if one.id != me]
-            warn("You talk with {names}.", names=join_names([chat.people.name_of(one.id) for one in others]))
+            if others:
+                warn("You talk with {names}.", names=join_names([chat.people.name_of(one.id) for one in others]))
+            else:
+                warn("Nobody else is present. Let somebody join: /join NAME")
             if chat.mode != DEFAULT_MODE:
                 warn("The mode is {mode}.", mode=chat.mode)
             writer = f"{choice.provider.name}/{choice.model}"
@@ -186,16 +189,20 @@ class ConversationOpening:
 
     def find_speaker(self, chat: ChatState) -> str:
         """Return who the person speaks as: whoever was named, else the player; empty where there is neither."""
-        ident = self._speaker_id or next((one.id for one in chat.present if one.id.startswith("player:")), "")
-        if ident and ident not in chat.attendance.present:
-            raise invalid_request(
-                "{name} takes no part in this conversation. Let them join first: "
-                "fabula history join {project} {conversation} {name}",
-                name=quote_name(self._speaker),
-                project=quote_name(self._project_name),
-                conversation=quote_name(chat.record.title or chat.record.id),
-            )
-        return ident
+        players = sorted(one for one in chat.attendance.participants if one.startswith("player:"))
+        present = [one for one in players if one in chat.attendance.present]
+        ident = self._speaker_id or next(iter(present or players), "")
+        if not ident or ident in chat.attendance.present:
+            return ident
+        sentence = message("{name} takes no part in this conversation.", name=self._speaker)
+        if ident in chat.attendance.participants:
+            sentence = message("{name} has left this conversation.", name=chat.people.name_of(ident))
+        names = (self._project_name, chat.record.title or chat.record.id, self._speaker or chat.people.name_of(ident))
+        raise invalid_request(
+            "{sentence} Let them join first: {command}",
+            sentence=sentence,
+            command=f"fabula history join {' '.join(map(quote_name, names))}",
+        )
 
     def _find_newest(self) -> ChatState:
         people = self._project.participants.list_all()
