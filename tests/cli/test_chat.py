@@ -625,6 +625,17 @@ def test_an_empty_answer_leaves_one_out_and_the_others_are_asked(chat: Chat) -> 
     assert told.count("Nothing was pasted. To ask ") == 1
 
 
+def test_a_refused_answer_leaves_one_out_and_the_others_are_asked(chat: Chat) -> None:
+    people = ("--with", "Hope Tarn", "--with", "Mara", "--with", "Will Tarn", "--title", "Pier")
+    lines = "Well?\nTin.\n.\nPlayer: I think so.\n.\nSwell.\n.\n"
+    chat.run(*people, lines=lines, at=("--provider", "clipboard"), code=1)
+    refused = re.search(r"(?m)^LLM_OTHER_SPEAKER: (.+) was asked, and the answer is in the name of Player", chat.told)
+    assert refused
+    assert f"To ask {refused[1]} again: /again {refused[1]}" in chat.told
+    shown = chat.room.run("history", "show", "Coast", "Pier").splitlines()
+    assert [line.partition(": ")[2] for line in shown] == ["Well?", "Tin.", "Swell."]
+
+
 def test_numbers_of_the_list_stand_for_conversations_and_participants(chat: Chat) -> None:
     room = chat.room
     for title in ("Quay", "Pier", "Pier"):

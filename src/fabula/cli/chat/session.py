@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fabula.workspace.project import ProjectHandle
     from fabula.workspace.writing_options import ModelChoice
 
+_NO_ANSWER = (Code.LLM_ANSWER_EMPTY, Code.LLM_OTHER_SPEAKER)  # of a paste that is refused
 SHOWN_MESSAGES = 10  # of a conversation that goes on
 
 
@@ -167,7 +168,7 @@ class ChatSession:
         self.run_turn(said)
 
     def run_turn(self, events: ChatEvents, *, instead_of: str = "", goes_on_from: str = "") -> None:
-        """Show a turn to its end, and take the answers that a person pastes; an empty one leaves its speaker out."""
+        """Show a turn to its end, and take the answers that a person pastes; one that is none leaves its speaker out."""
         self._run_events(events)
         left_out: set[str] = set()
         while self.printer.handed_over:
@@ -175,25 +176,33 @@ class ChatSession:
             if self.lines.is_terminal:
                 self.tell(message("Paste the answer of {name}, then a line with a single dot:", name=handed.name))
             text = self.lines.read_block()
-            if text is None or not text.strip():
+            if text is not None and text.strip():
+                pasted = self.project.chat.paste(
+                    self.id,
+                    text,
+                    participant=handed.participant_id,
+                    instead_of=instead_of,
+                    goes_on_from=goes_on_from,
+                    document_id=self.document_id,
+                    model=self.choice,
+                )
+                try:
+                    self._run_events(pasted)
+                    continue
+                except FabulaError as error:
+                    if error.code not in _NO_ANSWER:
+                        raise
+                    self.printer.refuse(error)
+                self.tell(message("To ask {name} again: /again {name}", name=handed.name))
+            else:
                 self.tell(message("Nothing was pasted. To ask {name} again: /again {name}", name=handed.name))
-                left_out.add(handed.participant_id)
-                waiting = [one for one in self.project.chat.get(self.id).round.waiting if one not in left_out]
-                if text is None or instead_of or goes_on_from or not waiting:
-                    return
-                asked = self.project.chat.ask(self.id, waiting, document_id=self.document_id, model=self.choice)
-                self._run_events(asked)
-                continue
-            pasted = self.project.chat.paste(
-                self.id,
-                text,
-                participant=handed.participant_id,
-                instead_of=instead_of,
-                goes_on_from=goes_on_from,
-                document_id=self.document_id,
-                model=self.choice,
+            left_out.add(handed.participant_id)
+            waiting = [one for one in self.project.chat.get(self.id).round.waiting if one not in left_out]
+            if text is None or instead_of or goes_on_from or not waiting:
+                return
+            self._run_events(
+                self.project.chat.ask(self.id, waiting, document_id=self.document_id, model=self.choice)
             )
-            self._run_events(pasted)
 
     def _run_events(self, events: ChatEvents) -> None:
         self.change_count = 0
