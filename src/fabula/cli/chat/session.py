@@ -168,7 +168,7 @@ class ChatSession:
         self.run_turn(said)
 
     def run_turn(self, events: ChatEvents, *, instead_of: str = "", goes_on_from: str = "") -> None:
-        """Show a turn to its end, and take the answers that a person pastes; one that is none leaves its speaker out."""
+        """Show a turn to its end, and take the answers that a person pastes; one that is none leaves them out."""
         self._run_events(events)
         left_out: set[str] = set()
         while self.printer.handed_over:
@@ -200,9 +200,7 @@ class ChatSession:
             waiting = [one for one in self.project.chat.get(self.id).round.waiting if one not in left_out]
             if text is None or instead_of or goes_on_from or not waiting:
                 return
-            self._run_events(
-                self.project.chat.ask(self.id, waiting, document_id=self.document_id, model=self.choice)
-            )
+            self._run_events(self.project.chat.ask(self.id, waiting, document_id=self.document_id, model=self.choice))
 
     def _run_events(self, events: ChatEvents) -> None:
         self.change_count = 0
