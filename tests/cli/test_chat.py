@@ -666,6 +666,21 @@ def test_people_join_and_leave_and_the_mode_changes_within_the_chat(chat: Chat) 
     assert "You cannot talk with yourself." in chat.run("--as", "Mara", "--with", "Mara", code=2)
 
 
+def test_options_of_a_group_are_set_by_words_and_roles_of_no_mode_are_refused(chat: Chat) -> None:
+    people = ("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier")
+    lines = "One?\nTwo?\n/mode group choice=hand\nThree?\n/mode group choice=loud\n/mode group max_replies=0\n"
+    said = chat.run(*people, "--mode", "group", "--role", "choice=turn", lines=lines, code=1).splitlines()
+    assert sorted(said) == ["Hope Tarn: I count tin.", "Mara Venn: It was me."]
+    assert "'loud' is no way to choose who speaks." in chat.told
+    assert "(max_replies) is a whole number from 1 on." in chat.told
+    chat.run("--conversation", "Pier", lines="/mode group chioce=turn\n", code=1)
+    assert "no option 'chioce'. Its options: choice, max_replies." in chat.told
+    for where in (people, ("--conversation", "Pier")):
+        chat.run(*where, "--role", "coder=Mara", code=2)
+        assert "MODE_ROLES_INVALID" in chat.told
+        assert "has no roles to give" in chat.told
+
+
 def test_ids_are_not_shown_where_names_belong(chat: Chat) -> None:
     chat.room.run("participant", "add", "Coast", "Iris Vale", "--persona", "Quick.")
     people = ("--with", "Iris Vale", "--with", "Mara", "--title", "Pier")

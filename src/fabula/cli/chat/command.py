@@ -12,7 +12,7 @@ from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import JSON, PROJECT, STORE
 from fabula.cli.output import invalid_request, quote_name, warn
-from fabula.conversation.modes import DEFAULT_MODE
+from fabula.conversation.modes import DEFAULT_MODE, find_mode_name, load_mode
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import join_names, message
 
@@ -34,7 +34,10 @@ def chat(
         Option("--with", help="Somebody to talk to, a participant or a character; may be given several times."),
     ] = None,
     mode: Annotated[str, Option("--mode", help="Who answers: free_chat, group, quiz, werewolf, workflow …")] = "",
-    roles: Annotated[list[str] | None, Option("--role", help="Who has a role of the mode: ROLE=NAME.")] = None,
+    roles: Annotated[
+        list[str] | None,
+        Option("--role", help="Who has a role of the mode: ROLE=NAME; or an option of it: choice=turn."),
+    ] = None,
     speaker: Annotated[str, Option("--as", help="Whom you speak as; the player, by default.")] = "",
     conversation: Annotated[str, Option("--conversation", help="The conversation to go on with.")] = "",
     continues: Annotated[bool, Option("--continue", help="Go on with the newest conversation of the same.")] = False,
@@ -148,6 +151,15 @@ class ConversationOpening:
     def start(self) -> ChatState:
         """Start a conversation, with a title that nobody else has."""
         known = {one.id for one in self._project.participants.list_all()}
+        if self._roles:
+            mode = load_mode(find_mode_name(self._mode or DEFAULT_MODE))
+            if not mode.roles and not set(self._roles) <= set(mode.options):
+                raise FabulaError(
+                    Code.MODE_ROLES_INVALID,
+                    message(
+                        "The mode {mode!r} has no roles to give. Nothing was changed.", mode=self._mode or DEFAULT_MODE
+                    ),
+                )
         try:
             chat = self._project.chat.start(
                 self._names,
@@ -183,8 +195,8 @@ class ConversationOpening:
             if one not in chat.attendance.present:
                 self._project.conversations.join(chat.record.id, name)
                 warn("{name} takes part from now on. To take that back: /leave {name}", name=name)
-        if self._mode and (self._mode != chat.mode or self._roles):
-            self._project.chat.set_mode(chat.record.id, self._mode, roles=self._roles)
+        if self._roles or (self._mode and self._mode != chat.mode):
+            self._project.chat.set_mode(chat.record.id, self._mode or chat.mode, roles=self._roles)
         return self._project.chat.get(chat.record.id)
 
     def find_speaker(self, chat: ChatState) -> str:

@@ -125,10 +125,11 @@ class ChatVerbs(ProjectVerbs):
         A character of the codex becomes a participant. `player` names somebody else who takes the player's place, and
         `greeting` who speaks first, with the first message of their card.
         """
-        view = self._view
+        view, mode = self._view, self._modes.find_name(mode or DEFAULT_MODE)
+        roles, options = self._modes.split_options(mode, roles or {})
         with self._write() as tx:
             own_id = ensure_participant(view, tx, player) if player else ensure_player(view, tx)
-            by_role = {role: ensure_participant(view, tx, name) for role, name in (roles or {}).items() if name}
+            by_role = {role: ensure_participant(view, tx, name) for role, name in roles.items() if name}
             ids = [*(ensure_participant(view, tx, name) for name in participants if name), *by_role.values()]
             host = ensure_participant(view, tx, greeting) if greeting else ""
             if host and host not in ids:
@@ -141,7 +142,7 @@ class ChatVerbs(ProjectVerbs):
                     message("Nobody in this project has a persona. Say who takes part, or add a participant.")
                 )
             ident = edits.start_conversation(tx, participants=(own_id, *ids), title=title)
-            self._modes.enter(tx, view, load_chat(tx, ident), mode or DEFAULT_MODE, {**(roles or {}), **by_role})
+            self._modes.enter(tx, view, replace(load_chat(tx, ident), state=options), mode, {**roles, **by_role})
             if host:
                 greet(tx, view, ident, get_participant(tx, host), (own_id, *ids))
             return load_chat(tx, ident)
@@ -162,7 +163,8 @@ class ChatVerbs(ProjectVerbs):
         with self._write(label_change(message("conversation"), self.get(conversation).record.title)) as tx:
             chat = load_chat(tx, find_conversation(None, tx, conversation))
             name = self._modes.find_name(mode)
-            self._modes.check_roles(name, roles or {})
+            roles, options = self._modes.split_options(name, roles or {})
+            self._modes.check_roles(name, roles)
             others = {key: value for key, value in chat.other_states.items() if key != name}
             if name != chat.mode:
                 others[chat.mode] = dict(chat.state)
@@ -171,12 +173,12 @@ class ChatVerbs(ProjectVerbs):
             changed = replace(
                 chat,
                 mode=name,
-                state={**({} if roles else known), **(state or {})},
+                state={**({} if roles else known), **options, **(state or {})},
                 other_states=others,
                 earlier_states={},
                 round=ChatRound(is_ended=True),
             )
-            self._modes.begin(tx, view, changed, roles or {})
+            self._modes.begin(tx, view, changed, roles)
             return load_chat(tx, chat.record.id)
 
     async def send(
