@@ -262,6 +262,33 @@ def test_why_has_the_reasons_of_the_prompt_of_a_speaker(chat: Chat) -> None:
     assert "'Nobodyknows'" in chat.told
 
 
+def test_whoever_speaks_as_somebody_reads_only_what_they_heard(chat: Chat) -> None:
+    """The owner, who speaks as nobody else, reads all."""
+    people = ("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier")
+    chat.server.script = lambda exchange: openai_answer("Yes.")(exchange)
+    chat.run(*people, lines="@Mara Good evening.\n/whisper Mara The rubies lie in the XYZZYX.\n")
+    lines = (
+        "/save heard.txt",
+        "/why XYZZYX",
+        "/why @Hope XYZZYX",
+        "/why @Mara XYZZYX",
+        "/why rubiess",
+        "/branch 3",
+        "/edit 3 Nothing.",
+        "/why evening",
+    )
+    said = chat.run("--conversation", "Pier", "--as", "Hope Tarn", lines="\n".join(lines), code=1)
+    assert (chat.room.folder / "heard.txt").read_text() == "Player: @Mara Good evening.\n\nMara Venn: Yes.\n"
+    assert "rubies" not in said + chat.told.replace("rubiess", "")
+    assert chat.told.count("The prompt of Hope Tarn holds nothing called 'XYZZYX'.") == 2
+    assert "You speak as Hope Tarn, and see the prompt of nobody else." in chat.told
+    assert chat.told.count("Hope Tarn heard no message '3'.") == 2
+    assert re.search(r"in +.*Good evening", said)
+    said = chat.run("--conversation", "Pier", lines="/save all.txt\n/why @Hope XYZZYX\n")
+    assert "XYZZYX" in (chat.room.folder / "all.txt").read_text()
+    assert "XYZZYX" in said
+
+
 def test_recaps_help_and_saves(chat: Chat) -> None:
     lines = "Well?\n/recap\n/help\n/save talk.txt\n/save talk.txt\n/save coast.fabula\n/quit\nNever said.\n"
     said = chat.run("--with", "Mara", lines=lines, code=1)
@@ -283,6 +310,20 @@ def test_lines_that_make_no_sense_are_refused_and_the_chat_goes_on(chat: Chat) -
     assert "not text in UTF-8" in chat.told
     assert "Nobody has replied yet." in chat.told
     assert "1. Player: /slash" in chat.room.run("history", "show", "Coast", "Pier")
+
+
+def test_a_player_who_has_left_is_told_how_to_come_back(chat: Chat) -> None:
+    chat.run("--with", "Mara", "--title", "Pier", lines="Well?\n")
+    chat.room.run("history", "leave", "Coast", "Pier", "Player")
+    told = chat.run("--conversation", "Pier", lines="Hello?\n", code=2)
+    assert "Player has left this conversation. Let them join first: fabula history join Coast Pier Player" in told
+    assert "Hello?" not in chat.room.run("history", "show", "Coast", "Pier")
+    chat.room.run("history", "join", "Coast", "Pier", "Player")
+    chat.room.run("history", "leave", "Coast", "Pier", "Mara Venn")
+    chat.run("--conversation", "Pier", lines="/swipe\n/more\n", code=1)
+    assert "Nobody else is present. Let somebody join: /join NAME" in chat.told
+    assert "You talk with ." not in chat.told
+    assert chat.told.count("Mara Venn is not present in this conversation. Let them join first.") == 2
 
 
 def test_wrong_names_are_refused_before_anything_begins(chat: Chat) -> None:
@@ -584,6 +625,17 @@ def test_an_empty_answer_leaves_one_out_and_the_others_are_asked(chat: Chat) -> 
     assert told.count("Nothing was pasted. To ask ") == 1
 
 
+def test_a_refused_answer_leaves_one_out_and_the_others_are_asked(chat: Chat) -> None:
+    people = ("--with", "Hope Tarn", "--with", "Mara", "--with", "Will Tarn", "--title", "Pier")
+    lines = "Well?\nTin.\n.\nPlayer: I think so.\n.\nSwell.\n.\n"
+    chat.run(*people, lines=lines, at=("--provider", "clipboard"), code=1)
+    refused = re.search(r"(?m)^LLM_OTHER_SPEAKER: (.+) was asked, and the answer is in the name of Player", chat.told)
+    assert refused
+    assert f"To ask {refused[1]} again: /again {refused[1]}" in chat.told
+    shown = chat.room.run("history", "show", "Coast", "Pier").splitlines()
+    assert [line.partition(": ")[2] for line in shown] == ["Well?", "Tin.", "Swell."]
+
+
 def test_numbers_of_the_list_stand_for_conversations_and_participants(chat: Chat) -> None:
     room = chat.room
     for title in ("Quay", "Pier", "Pier"):
@@ -612,6 +664,21 @@ def test_people_join_and_leave_and_the_mode_changes_within_the_chat(chat: Chat) 
     joined = chat.room.run("history", "join", "Coast", "Pier", "Will Tarn")
     assert joined == "Will Tarn is present already. Nothing was changed.\n"
     assert "You cannot talk with yourself." in chat.run("--as", "Mara", "--with", "Mara", code=2)
+
+
+def test_options_of_a_group_are_set_by_words_and_roles_of_no_mode_are_refused(chat: Chat) -> None:
+    people = ("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier")
+    lines = "One?\nTwo?\n/mode group choice=hand\nThree?\n/mode group choice=loud\n/mode group max_replies=0\n"
+    said = chat.run(*people, "--mode", "group", "--role", "choice=turn", lines=lines, code=1).splitlines()
+    assert sorted(said) == ["Hope Tarn: I count tin.", "Mara Venn: It was me."]
+    assert "'loud' is no way to choose who speaks." in chat.told
+    assert "(max_replies) is a whole number from 1 on." in chat.told
+    chat.run("--conversation", "Pier", lines="/mode group chioce=turn\n", code=1)
+    assert "no option 'chioce'. Its options: choice, max_replies." in chat.told
+    for where in (people, ("--conversation", "Pier")):
+        chat.run(*where, "--role", "coder=Mara", code=2)
+        assert "MODE_ROLES_INVALID" in chat.told
+        assert "has no roles to give" in chat.told
 
 
 def test_ids_are_not_shown_where_names_belong(chat: Chat) -> None:

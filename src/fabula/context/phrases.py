@@ -78,6 +78,7 @@ WARNINGS = {
         "{names} means nothing here and stands in the prompt as it is written. Take it out of the text, or leave it."
     ),
     Code.ATTACHMENT_DROPPED: message("{name} was left out: {why}."),
+    Code.SPEAKER_ABSENT: message("The prompt is for {name}, who {why}."),
 }
 _USUAL_SOURCES = {
     Code.KG_UNAVAILABLE: "codex",

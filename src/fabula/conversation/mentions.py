@@ -26,10 +26,20 @@ class MentionedText(Struct, frozen=True):
     participants: tuple[str, ...]
     text: str
     unknown: tuple[str, ...] = ()
+    places: tuple[MentionPlace, ...] = ()  # of each mention, in order
+
+
+class MentionPlace(Struct, frozen=True):
+    """Where a mention is in a text, from its sign to the end of the name, and whom it means."""
+
+    start: int
+    end: int
+    participants: tuple[str, ...]
 
 
 class _Mention(Struct, frozen=True):
     start: int
+    end: int
     name: str  # without differences of case and width
 
 
@@ -67,13 +77,14 @@ def find_mentions(text: str, names: Mapping[str, Iterable[str]]) -> MentionedTex
             folded = fold_name(text[sign.end() : sign.end() + length])
             end = sign.end() + length
             if folded in with_length and not (all(with_length[folded]) and _WORD.match(text, end)):
-                found.append(_Mention(sign.start(), folded))
+                found.append(_Mention(sign.start(), end, folded))
                 break
         else:
             unknown += (match[0] for match in (_UNKNOWN.match(text, sign.end()),) if match is not None)
     mentioned = dict.fromkeys(one.name for one in found)
     ids = dict.fromkeys(participant for name in mentioned for participant in participants[name])
-    return MentionedText(tuple(ids), _clean(text, found), tuple(dict.fromkeys(unknown)))
+    places = tuple(MentionPlace(one.start, one.end, tuple(participants[one.name])) for one in found)
+    return MentionedText(tuple(ids), _clean(text, found), tuple(dict.fromkeys(unknown)), places)
 
 
 def _split_words(name: str) -> list[str]:

@@ -64,6 +64,7 @@ from fabula.workspace.requests import (
     has_known_people,
     list_path,
     read_perspective,
+    warn_of_absent_speaker,
 )
 from fabula.workspace.schemas.context import AssembleRequest, read_request
 from fabula.workspace.search import SearchOptions, search_project
@@ -441,6 +442,8 @@ class ProjectHandle:
         with record_span("assembly") as notes:
             result = assemble(request, view, fragments=fragments, continuity=continuity)
             notes.add("fabula.prompt_tokens", result.token_count)
+        if absent := warn_of_absent_speaker(request, view):
+            result = replace(result, warnings=(*result.warnings, *absent))
         return view, keys, result
 
     def report_answer(self, assembly_id: str) -> None:

@@ -11,11 +11,12 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from fabula.codex import Codex
+from fabula.context.phrases import load_phrases
 from fabula.context.recipes import NOVEL, RECIPES
 from fabula.context.request import Request
 from fabula.conversation.documents import DocumentConversations, make_document_conversation_id
 from fabula.conversation.model import Conversations
-from fabula.conversation.participants import Participants
+from fabula.conversation.participants import Participants, strip_revision
 from fabula.conversation.personas import find_identity, find_user_name
 from fabula.conversation.source import CONVERSATION_SOURCE
 from fabula.core.errors import Code, FabulaError
@@ -105,6 +106,30 @@ def _name_speaker(speaker: str, view: View) -> str:
     codex = view.snapshot(Codex)
     entry = codex.by_id.get(speaker) if codex is not None else None
     return entry.name if entry is not None else (view.snapshot(Participants) or Participants()).name_of(speaker)
+
+
+def warn_of_absent_speaker(request: Request, view: View) -> tuple[str, ...]:
+    """Return a warning where somebody is to speak who is away, takes no part, or is in no conversation."""
+    conversations = view.snapshot(Conversations)
+    if not request.speaker_id or conversations is None:
+        return ()
+    people = view.snapshot(Participants) or Participants()
+    attendance = conversations.attendances.get(request.conversation_id)
+    ids = {strip_revision(request.speaker_id), *find_character_ids(view, request.speaker_id)}
+    if not request.conversation_id:
+        why = message("speaks in no conversation, so it holds neither their card nor a history; name a conversation")
+    elif attendance is None or not attendance.ranges or ids & attendance.present:
+        return ()
+    elif ids & attendance.participants:
+        why = message("has left this conversation; let them join, or name somebody who is present")
+    else:
+        present = sorted(map(people.name_of, attendance.present))
+        why = message(
+            "takes no part in this conversation; let them join, or name somebody who is present: {names}",
+            names=join_names(present) if present else message("nobody"),
+        )
+    phrases = load_phrases(view.project.language)
+    return (phrases.format_warning(Code.SPEAKER_ABSENT, name=request.speaker_name, why=why),)
 
 
 def find_recipe(request: Request, view: View) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from fabula.conversation.modes import Mode, ModeStart, Step, Turn
 from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
 from fabula.store.store import Store
-from fabula.workspace.chat import MessageStored, ReplyFailed, ReplyStored
+from fabula.workspace.chat import ChatEvents, MessageStored, ReplyFailed, ReplyStored
 from fabula.workspace.project import ProjectHandle
 from tests.workspace.chat.scripted import ScriptedProvider, collect, failures, pick, read, replies
 
@@ -63,6 +63,72 @@ def test_nobody_is_there_to_answer(pier: ProjectHandle) -> None:
         with pytest.raises(FabulaError) as refused:
             collect(pier.chat.ask("Pier", names, model=ScriptedProvider()))
         assert refused.value.code is Code.CHAT_NOBODY_PRESENT
+
+
+def test_nobody_who_is_away_speaks_by_any_verb(pier: ProjectHandle) -> None:
+    model = ScriptedProvider(lambda who, _: "FAIL" if who == "Cleo" else f"I am {who}.")
+    collect(pier.chat.send("Pier", "@Cleo @Bo hello", model=model))
+    asked = len(model.prompts)
+    for name in ("Bo", "Cleo"):
+        pier.conversations.leave("Pier", name)
+    verbs: list[Callable[[], ChatEvents]] = [
+        lambda: pier.chat.regenerate("Pier", model=model),
+        lambda: pier.chat.continue_reply("Pier", model=model),
+        lambda: pier.chat.ask("Pier", ("Bo",), model=model),
+        lambda: pier.chat.ask("Pier", ("Cleo",), model=model),  # who is waited for
+        lambda: pier.chat.paste("Pier", "I am back.", participant="Bo", model=model),
+        lambda: pier.chat.paste("Pier", "I am back.", instead_of="last", model=model),
+    ]
+    before = read(pier)
+    for verb in verbs:
+        with pytest.raises(FabulaError) as refused:
+            collect(verb())
+        assert refused.value.code is Code.CHAT_NOBODY_PRESENT
+        assert "is not present in this conversation. Let them join first." in str(refused.value)
+    collect(pier.chat.ask("Pier", model=model))
+    assert read(pier) == before
+    assert len(model.prompts) == asked
+    assert pier.chat.get("Pier").round.waiting == ()
+
+
+def test_whoever_leaves_before_it_is_their_turn_is_not_asked(pier: ProjectHandle) -> None:
+    def answer(who: str, _: str) -> str:
+        if who == "Bo":
+            pier.conversations.leave("Pier", "Cleo")
+        return f"I am {who}."
+
+    pier.chat.set_mode("Pier", "group")
+    model = ScriptedProvider(answer)
+    assert replies(collect(pier.chat.send("Pier", "@Bo @Cleo hello", model=model))) == {"Bo": "I am Bo."}
+
+
+def test_a_player_who_has_left_is_told_so_before_their_line_is_recorded(pier: ProjectHandle) -> None:
+    pier.conversations.leave("Pier", "Ann")
+    told = refuse_message(pier, Code.REQUEST_INVALID, "Hello?")
+    assert told == "Ann has left this conversation. Let them join first, or say who speaks. Nothing was changed."
+    assert read(pier) == []
+
+
+def test_a_prompt_for_somebody_who_is_not_there_has_a_warning(pier: ProjectHandle) -> None:
+    pier.participants.add("Old Pike")
+
+    def warn(**fields: str) -> list[str]:
+        return list(pier.assemble(pier.request(skill_id="chat", **fields)).warnings)
+
+    assert warn(conversation_id="Pier", speaker_id="Bo") == []
+    pier.conversations.leave("Pier", "Bo")
+    for fields, why in (
+        ({"conversation_id": "Pier", "speaker_id": "Bo"}, "for Bo, who has left this conversation"),
+        (
+            {"conversation_id": "Pier", "speaker_id": "Old Pike"},
+            "for Old Pike, who takes no part in this conversation; let them join, or name somebody who is present: "
+            "Ann, Cleo, Mara",
+        ),
+        ({"speaker_id": "Old Pike"}, "for Old Pike, who speaks in no conversation"),
+    ):
+        (warning,) = warn(**fields)
+        assert warning.startswith(f"{Code.SPEAKER_ABSENT.value}: The prompt is ")
+        assert why in warning
 
 
 def test_a_project_in_which_nobody_has_a_persona_has_nobody_to_talk_to(pier: ProjectHandle) -> None:

@@ -216,12 +216,23 @@ def test_quiz_keeps_scores_and_tells_them(pier: ProjectHandle) -> None:
         ("@Bo +1, and @Mara names a river", {"Mara"}),
         ("@Bo +1 答得好！", set()),
         ("@Bo +1 那么西班牙呢？", {"Mara", "Bo", "Cleo"}),
+        ("@Bo +1 @Mara", set()),
+        ("@Bo +1 @Mara -1 @Cleo.", set()),
     ],
 )
 def test_a_remark_with_the_points_is_no_question(pier: ProjectHandle, text: str, asked: set[str]) -> None:
     pier.chat.set_mode("Pier", "quiz")
     assert set(replies(collect(pier.chat.send("Pier", text, model=ScriptedProvider())))) == asked
     assert pier.chat.get("Pier").state["scores"]["persona:Bo"] == 1
+
+
+def test_points_are_given_by_any_name_that_a_mention_takes(pier: ProjectHandle) -> None:
+    pier.participants.add("Old Pike")
+    pier.conversations.join("Pier", "Old Pike")
+    pier.chat.set_mode("Pier", "quiz")
+    for text in ("@Pike +1", "@old pike ＋2", "@Old−1"):
+        assert replies(collect(pier.chat.send("Pier", text, model=ScriptedProvider()))) == {}
+    assert pier.chat.get("Pier").state["scores"] == {"persona:Old Pike": 2}
 
 
 @pytest.mark.parametrize(

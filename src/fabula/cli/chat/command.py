@@ -12,7 +12,7 @@ from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import JSON, PROJECT, STORE
 from fabula.cli.output import invalid_request, quote_name, warn
-from fabula.conversation.modes import DEFAULT_MODE
+from fabula.conversation.modes import DEFAULT_MODE, find_mode_name, load_mode
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import join_names, message
 
@@ -34,7 +34,10 @@ def chat(
         Option("--with", help="Somebody to talk to, a participant or a character; may be given several times."),
     ] = None,
     mode: Annotated[str, Option("--mode", help="Who answers: free_chat, group, quiz, werewolf, workflow …")] = "",
-    roles: Annotated[list[str] | None, Option("--role", help="Who has a role of the mode: ROLE=NAME.")] = None,
+    roles: Annotated[
+        list[str] | None,
+        Option("--role", help="Who has a role of the mode: ROLE=NAME; or an option of it: choice=turn."),
+    ] = None,
     speaker: Annotated[str, Option("--as", help="Whom you speak as; the player, by default.")] = "",
     conversation: Annotated[str, Option("--conversation", help="The conversation to go on with.")] = "",
     continues: Annotated[bool, Option("--continue", help="Go on with the newest conversation of the same.")] = False,
@@ -78,7 +81,14 @@ def chat(
         wait_for_index(opened)
         me = opening.find_speaker(chat)
         session = ChatSession(
-            opened, chat, choice, me=me, document_id=document, as_json=as_json, prompt_file=prompt_file
+            opened,
+            chat,
+            choice,
+            me=me,
+            hears_all=not speaker,
+            document_id=document,
+            as_json=as_json,
+            prompt_file=prompt_file,
         )
         name = chat.record.title or chat.record.id
         later = f"fabula chat {quote_name(project)} --conversation {quote_name(name)}"
@@ -86,7 +96,10 @@ def chat(
             later = f"{later} --as {quote_name(speaker)}"
         if not as_json:
             others = [one for one in chat.present if one.id != me]
-            warn("You talk with {names}.", names=join_names([chat.people.name_of(one.id) for one in others]))
+            if others:
+                warn("You talk with {names}.", names=join_names([chat.people.name_of(one.id) for one in others]))
+            else:
+                warn("Nobody else is present. Let somebody join: /join NAME")
             if chat.mode != DEFAULT_MODE:
                 warn("The mode is {mode}.", mode=chat.mode)
             writer = f"{choice.provider.name}/{choice.model}"
@@ -138,6 +151,15 @@ class ConversationOpening:
     def start(self) -> ChatState:
         """Start a conversation, with a title that nobody else has."""
         known = {one.id for one in self._project.participants.list_all()}
+        if self._roles:
+            mode = load_mode(find_mode_name(self._mode or DEFAULT_MODE))
+            if not mode.roles and not set(self._roles) <= set(mode.options):
+                raise FabulaError(
+                    Code.MODE_ROLES_INVALID,
+                    message(
+                        "The mode {mode!r} has no roles to give. Nothing was changed.", mode=self._mode or DEFAULT_MODE
+                    ),
+                )
         try:
             chat = self._project.chat.start(
                 self._names,
@@ -173,22 +195,26 @@ class ConversationOpening:
             if one not in chat.attendance.present:
                 self._project.conversations.join(chat.record.id, name)
                 warn("{name} takes part from now on. To take that back: /leave {name}", name=name)
-        if self._mode and (self._mode != chat.mode or self._roles):
-            self._project.chat.set_mode(chat.record.id, self._mode, roles=self._roles)
+        if self._roles or (self._mode and self._mode != chat.mode):
+            self._project.chat.set_mode(chat.record.id, self._mode or chat.mode, roles=self._roles)
         return self._project.chat.get(chat.record.id)
 
     def find_speaker(self, chat: ChatState) -> str:
         """Return who the person speaks as: whoever was named, else the player; empty where there is neither."""
-        ident = self._speaker_id or next((one.id for one in chat.present if one.id.startswith("player:")), "")
-        if ident and ident not in chat.attendance.present:
-            raise invalid_request(
-                "{name} takes no part in this conversation. Let them join first: "
-                "fabula history join {project} {conversation} {name}",
-                name=quote_name(self._speaker),
-                project=quote_name(self._project_name),
-                conversation=quote_name(chat.record.title or chat.record.id),
-            )
-        return ident
+        players = sorted(one for one in chat.attendance.participants if one.startswith("player:"))
+        present = [one for one in players if one in chat.attendance.present]
+        ident = self._speaker_id or next(iter(present or players), "")
+        if not ident or ident in chat.attendance.present:
+            return ident
+        sentence = message("{name} takes no part in this conversation.", name=self._speaker)
+        if ident in chat.attendance.participants:
+            sentence = message("{name} has left this conversation.", name=chat.people.name_of(ident))
+        names = (self._project_name, chat.record.title or chat.record.id, self._speaker or chat.people.name_of(ident))
+        raise invalid_request(
+            "{sentence} Let them join first: {command}",
+            sentence=sentence,
+            command=f"fabula history join {' '.join(map(quote_name, names))}",
+        )
 
     def _find_newest(self) -> ChatState:
         people = self._project.participants.list_all()

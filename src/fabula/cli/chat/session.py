@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fabula.workspace.project import ProjectHandle
     from fabula.workspace.writing_options import ModelChoice
 
+_NO_ANSWER = (Code.LLM_ANSWER_EMPTY, Code.LLM_OTHER_SPEAKER)  # of a paste that is refused
 SHOWN_MESSAGES = 10  # of a conversation that goes on
 
 
@@ -50,12 +51,14 @@ class ChatSession:
         choice: ModelChoice,
         *,
         me: str,
+        hears_all: bool = True,
         document_id: str | None = None,
         as_json: bool = False,
         prompt_file: Path | None = None,
     ) -> None:
         self.project, self.choice, self.me, self.document_id = project, choice, me, document_id
         self.id = chat.record.id
+        self.hears_all = hears_all  # whoever speaks as somebody (`--as`) is shown nothing else than what they heard
         self.as_json = as_json
         self.colours = NameColours(one.participant_id for one in chat.attendance.ranges)
         self.people = chat.people
@@ -165,7 +168,7 @@ class ChatSession:
         self.run_turn(said)
 
     def run_turn(self, events: ChatEvents, *, instead_of: str = "", goes_on_from: str = "") -> None:
-        """Show a turn to its end, and take the answers that a person pastes; an empty one leaves its speaker out."""
+        """Show a turn to its end, and take the answers that a person pastes; one that is none leaves them out."""
         self._run_events(events)
         left_out: set[str] = set()
         while self.printer.handed_over:
@@ -173,25 +176,31 @@ class ChatSession:
             if self.lines.is_terminal:
                 self.tell(message("Paste the answer of {name}, then a line with a single dot:", name=handed.name))
             text = self.lines.read_block()
-            if text is None or not text.strip():
+            if text is not None and text.strip():
+                pasted = self.project.chat.paste(
+                    self.id,
+                    text,
+                    participant=handed.participant_id,
+                    instead_of=instead_of,
+                    goes_on_from=goes_on_from,
+                    document_id=self.document_id,
+                    model=self.choice,
+                )
+                try:
+                    self._run_events(pasted)
+                    continue
+                except FabulaError as error:
+                    if error.code not in _NO_ANSWER:
+                        raise
+                    self.printer.refuse(error)
+                self.tell(message("To ask {name} again: /again {name}", name=handed.name))
+            else:
                 self.tell(message("Nothing was pasted. To ask {name} again: /again {name}", name=handed.name))
-                left_out.add(handed.participant_id)
-                waiting = [one for one in self.project.chat.get(self.id).round.waiting if one not in left_out]
-                if text is None or instead_of or goes_on_from or not waiting:
-                    return
-                asked = self.project.chat.ask(self.id, waiting, document_id=self.document_id, model=self.choice)
-                self._run_events(asked)
-                continue
-            pasted = self.project.chat.paste(
-                self.id,
-                text,
-                participant=handed.participant_id,
-                instead_of=instead_of,
-                goes_on_from=goes_on_from,
-                document_id=self.document_id,
-                model=self.choice,
-            )
-            self._run_events(pasted)
+            left_out.add(handed.participant_id)
+            waiting = [one for one in self.project.chat.get(self.id).round.waiting if one not in left_out]
+            if text is None or instead_of or goes_on_from or not waiting:
+                return
+            self._run_events(self.project.chat.ask(self.id, waiting, document_id=self.document_id, model=self.choice))
 
     def _run_events(self, events: ChatEvents) -> None:
         self.change_count = 0
@@ -221,7 +230,9 @@ class ChatSession:
 
     def find_last_reply(self) -> Message:
         """Return the newest reply; where there is none, say so."""
-        replies = [one for one in self.read_path() if one.final and get_kind(one) is MessageKind.REPLY]
+        replies = [
+            one for one in self.read_path() if one.final and get_kind(one) is MessageKind.REPLY and self.may_see(one)
+        ]
         if not replies:
             raise invalid_request("Nobody has replied yet. Say something first.")
         return replies[-1]
@@ -232,6 +243,24 @@ class ChatSession:
             return True
         listeners = self.project.chat.get(self.id).attendance.find_listeners(said)
         return listeners is None or strip_revision(self.me) in listeners
+
+    def may_see(self, said: Message) -> bool:
+        """Whether the person may read a message: all of them, or what the participant heard whom they speak as."""
+        return self.hears_all or self.is_heard(said)
+
+    def find_message(self, name: str) -> Message:
+        """Return a message by its number or `last`; one that the person may not read is refused like none."""
+        found = self.project.conversations.get_message(self.id, name)
+        if not self.may_see(found):
+            raise FabulaError(
+                Code.STORE_NOT_FOUND,
+                message("{me} heard no message {name!r}. Nothing was changed.", me=self.name_myself(), name=name),
+            )
+        return found
+
+    def name_myself(self) -> str:
+        """Return the name of whom the person speaks as."""
+        return self.people.name_of(self.me)
 
     def _is_reply_heard(self) -> bool:
         """Whether the person's participant hears the replies of this step."""

@@ -23,6 +23,8 @@ from fabula.workspace.conversations import LAST, LAST_WORD
 
 if TYPE_CHECKING:
     from fabula.cli.chat.session import ChatSession
+    from fabula.context.trace import Verdict
+    from fabula.workspace.chat import SpeakerPrompt
 
 _ROLE = re.compile(r"(?:^|[ ,，])(\w+)[=＝]")
 LISTED_MESSAGES = 20  # by /branch
@@ -65,7 +67,7 @@ def continue_reply(session: ChatSession, rest: str) -> None:
 def choose_reply(session: ChatSession, rest: str) -> None:
     """Have the last reply given again, or choose one of those there are."""
     reply = session.find_last_reply()
-    replies = [one for one in session.project.conversations.list_siblings(session.id, reply.id) if one.final]
+    replies = _list_replies(session, reply)
     if rest:
         if not rest.isdecimal() or not 1 <= int(rest) <= len(replies):
             raise invalid_request(
@@ -83,7 +85,7 @@ def choose_reply(session: ChatSession, rest: str) -> None:
         )
         session.run_turn(anew, instead_of=reply.id)
         path = {one.id for one in session.read_path()}
-        replies = [one for one in session.project.conversations.list_siblings(session.id, reply.id) if one.final]
+        replies = _list_replies(session, reply)
         chosen = next((one for one in replies if one.id in path), reply)
     number = [one.id for one in replies].index(chosen.id) + 1
     if len(replies) > 1:
@@ -97,6 +99,12 @@ def choose_reply(session: ChatSession, rest: str) -> None:
         )
 
 
+def _list_replies(session: ChatSession, reply: Message) -> list[Message]:
+    """List the alternatives of a reply that the person may read."""
+    siblings = session.project.conversations.list_siblings(session.id, reply.id)
+    return [one for one in siblings if one.final and session.may_see(one)]
+
+
 def choose_branch(session: ChatSession, rest: str) -> None:
     """Go on from another message, or list the messages that one can go on from."""
     conversations = session.project.conversations
@@ -104,13 +112,13 @@ def choose_branch(session: ChatSession, rest: str) -> None:
         _list_branches(session)
         return
     last = session.read_path()[-1:]
-    named = conversations.get_message(session.id, rest)
+    named = session.find_message(rest)
     if any(one.id == named.id for one in session.read_path()):
         newest = conversations.go_back(session.id, named.id)
     else:
         newest = conversations.select(session.id, named.id)
     session.change_count += 1
-    session.show_message(newest)
+    session.show_message(newest if session.may_see(newest) else named)
     if last and last[0].id != newest.id:
         number = (last[0].number or 0) + 1
         session.tell(
@@ -140,7 +148,7 @@ def edit(session: ChatSession, rest: str) -> None:
     """Correct a message: in the editor, or by the text behind the command."""
     first, _, text = rest.partition(" ")
     name, text = (first, text.strip()) if first.isdecimal() or is_word(first, LAST_WORD) else (LAST, rest)
-    said = session.project.conversations.get_message(session.id, name)
+    said = session.find_message(name)
     if not text:
         if not session.lines.is_terminal:
             raise invalid_request("Say the number of the message and its new text: /edit NUMBER TEXT")
@@ -168,7 +176,7 @@ def undo(session: ChatSession, rest: str) -> None:
         message(
             "Taken back from message {number} on: {text}\nIt is kept as a branch: /branch {last}",
             number=number,
-            text=shorten(gone[0].content, 60),
+            text=shorten(gone[0].content, 60) if session.may_see(gone[0]) else "…",
             last=(gone[-1].number or 0) + 1,
         )
     )
@@ -177,6 +185,9 @@ def undo(session: ChatSession, rest: str) -> None:
 def show_recaps(session: ChatSession, rest: str) -> None:
     """Show the summaries and recaps of the conversation."""
     found = session.project.recaps.list_recaps(session.id)
+    if not session.hears_all:
+        attendance = session.project.chat.get(session.id).attendance
+        found = [one for one in found if one.heard and session.me in (attendance.find_audience(one.heard) or ())]
     if session.as_json:
         from fabula.workspace.schemas.chat import RecapsEvent
         from fabula.workspace.schemas.recaps import describe_recap
@@ -199,8 +210,10 @@ def explain(session: ChatSession, rest: str) -> None:
     speaker, name = session.split_name(rest) if rest.startswith(("@", "＠")) else ("", rest)
     if not name:
         raise invalid_request("Say what you ask about: /why NAME, or /why @SPEAKER NAME")
+    if not session.hears_all:
+        speaker = _require_myself(session, speaker)
     seen = session.project.chat.inspect(session.id, speaker, choice=session.choice)
-    verdicts = seen.project.explain(seen.result, name.strip("\"'"))
+    verdicts = _find_verdicts(session, seen, name.strip("\"'"))
     if session.as_json:
         from fabula.workspace.schemas.chat import ExplanationEvent
         from fabula.workspace.schemas.context import describe_explanation
@@ -212,6 +225,34 @@ def explain(session: ChatSession, rest: str) -> None:
 
     session.tell(message("In the prompt of {name}:", name=seen.name))
     show_why(name, verdicts)
+
+
+def _require_myself(session: ChatSession, speaker: str) -> str:
+    """Return whom the person speaks as; the prompt of anybody else is refused."""
+    if speaker and session.project.participants.get(speaker).id != session.me:
+        raise invalid_request(
+            "You speak as {name}, and see the prompt of nobody else. Leave out --as to see all prompts.",
+            name=session.name_myself(),
+        )
+    return session.me
+
+
+def _find_verdicts(session: ChatSession, seen: SpeakerPrompt, name: str) -> list[Verdict]:
+    """Find the reasons that the person may read; what a prompt does not hold is to a participant as what is not."""
+    if session.hears_all:
+        return seen.project.explain(seen.result, name)
+    try:
+        found = [one for one in seen.project.explain(seen.result, name) if one.included]
+    except FabulaError as error:
+        if error.code is not Code.STORE_NOT_FOUND:
+            raise
+        found = []  # the nearest names are of things that nobody told them
+    if not found:
+        raise FabulaError(
+            Code.STORE_NOT_FOUND,
+            message("The prompt of {name} holds nothing called {word!r}.", name=seen.name, word=name),
+        )
+    return found
 
 
 def show_people(session: ChatSession, rest: str) -> None:
@@ -324,7 +365,7 @@ def quit_chat(session: ChatSession, rest: str) -> None:
 
 
 def _save_text(session: ChatSession, path: Path) -> None:
-    """Write what the person's participant heard as a text."""
+    """Write the conversation as a text; for whoever speaks as somebody, what they heard of it."""
     path_messages: list[Message] = []
     before: str | None = None
     while True:
@@ -334,7 +375,8 @@ def _save_text(session: ChatSession, path: Path) -> None:
         if before is None:
             break
     plain = NameColours(is_on=False)
-    plain_lines = [format_message(one, session.people, plain) for one in path_messages if one.final]
+    heard = [one for one in path_messages if one.final and session.may_see(one)]
+    plain_lines = [format_message(one, session.people, plain) for one in heard]
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write("\n\n".join(plain_lines) + "\n")

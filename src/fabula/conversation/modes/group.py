@@ -23,6 +23,8 @@ DEFAULT_MAX_REPLIES = 3  # to one message
 class GroupMode(Mode):
     """Several speakers, of whom a few answer each message, one after the other."""
 
+    options = ("choice", "max_replies")
+
     def start(self, turn: Turn) -> ModeStart:
         """Begin; an unknown way to choose who speaks, or a talkativeness that is none, is refused."""
         choice = turn.state.get("choice", "talkativeness")
@@ -34,7 +36,10 @@ class GroupMode(Mode):
         for who, value in turn.state.get("talkativeness", {}).items():
             if not isinstance(value, int | float) or not 0 <= value <= 1:
                 raise _refuse(message("The talkativeness of {name} is a number from 0 to 1.", name=turn.name_of(who)))
-        return ModeStart(state={**turn.state, "choice": choice})
+        most = str(turn.state.get("max_replies", DEFAULT_MAX_REPLIES))
+        if not most.isdecimal() or int(most) < 1:
+            raise _refuse(message("How many reply to one message (max_replies) is a whole number from 1 on."))
+        return ModeStart(state={**turn.state, "choice": choice, "max_replies": int(most)})
 
     def route(self, turn: Turn) -> Step:
         """Let the mentioned speak, else whom the choice gives."""

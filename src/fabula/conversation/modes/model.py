@@ -100,6 +100,7 @@ class Mode:
 
     policy = ContextPolicy()
     roles: tuple[str, ...] = ()  # that somebody can be given when the mode begins; any other is refused
+    options: tuple[str, ...] = ()  # of the state, that a person can set by a word beside the roles
 
     def start(self, turn: Turn) -> ModeStart:
         """Begin the mode in a conversation."""

@@ -1,7 +1,8 @@
 """The quiz mode: the mentioned answer a question, else all at once, and points are counted (cht-4).
 
-Whoever asks the questions gives the points: `@Bo +1` in a message adds one to Bo's score. A message of points, with or
-without a remark (`@Bo +1 well done`), is answered by nobody, and the scores are told. They are in the mode's state, and
+Whoever asks the questions gives the points: `@Bo +1` in a message adds one to Bo's score, by any name that a mention
+takes. A message of points, with or without a remark (`@Bo +1 well done`), is answered by nobody, and the scores are
+told. They are in the mode's state, and
 every speaker reads them.
 """
 
@@ -11,10 +12,12 @@ import re
 
 from msgspec.structs import replace
 
+from fabula.conversation.mentions import find_mentions
 from fabula.conversation.modes.model import Announcement, ContextPolicy, Mode, ModeStart, Step, Turn
 from fabula.core.messages import message
 
 _MINUS = "−－-"
+_GIVEN = re.compile(rf"\s*([+＋{_MINUS}])\s*(\d{{1,4}})(?!\d)")
 _POINTS = "\0"  # stands where points were given; no message holds it
 _REMARK = re.compile(rf"{_POINTS}[^{_POINTS}.!?…。！？\n]*(?![^{_POINTS}.!?…。！？\n]|[?？])")
 
@@ -32,17 +35,23 @@ class QuizMode(Mode):
         """Count the points of a message; whoever only got points is not asked by it."""
         scores = dict(turn.state.get("scores", {}))
         text = turn.message.content if turn.message is not None else ""
-        rewarded = []
-        for who in turn.ids:
-            for name in sorted(turn.names[who], key=len, reverse=True):
-                pattern = re.compile(rf"[@＠]{re.escape(name)}\s*([+＋−－-])\s*(\d{{1,4}})(?!\d)", re.IGNORECASE)
-                for sign, points in pattern.findall(text):
-                    scores[who] = scores.get(who, 0) + (-int(points) if sign in _MINUS else int(points))
-                    rewarded.append(who)
-                text = pattern.sub(_POINTS, text)
+        rewarded: list[str] = []
+        rest = text  # with a sign for each gift of points
+        bare = text  # without points and mentions
+        for place in reversed(find_mentions(text, turn.names).places):
+            who = [one for one in place.participants if one in turn.ids]
+            given = _GIVEN.match(text, place.end) if who else None
+            end = place.end if given is None else given.end()
+            bare = bare[: place.start] + bare[end:]
+            if given is not None:
+                points = -int(given[2]) if given[1] in _MINUS else int(given[2])
+                scores.update((one, scores.get(one, 0) + points) for one in who)
+                rewarded += who
+                rest = rest[: place.start] + _POINTS + rest[end:]
         state = {**turn.state, "scores": scores}
         asked = tuple(one for one in turn.mentioned if one not in rewarded)
-        if rewarded and not asked and not re.search(r"\w", _REMARK.sub("", text)):
+        unsaid = bare if asked else _REMARK.sub("", rest)
+        if rewarded and not re.search(r"\w", unsaid):
             told = self.describe_state(replace(turn, state=state), "")  # else the points would go without a word
             return Step(state=state, announcements=(Announcement(text=told),))
         return Step(speakers=asked or turn.ids, state=state)

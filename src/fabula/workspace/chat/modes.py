@@ -107,6 +107,12 @@ class ChatModes:
         store_state(tx, changed)
         return changed, told
 
+    def split_options(self, name: str, words: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the roles among words of a person, and the options of the mode."""
+        known = self.load(name).options
+        roles = {word: value for word, value in words.items() if word not in known}
+        return roles, {word: value for word, value in words.items() if word in known}
+
     def check_roles(self, name: str, roles: Mapping[str, str]) -> None:
         """Refuse roles that a mode does not have."""
         known = self.load(name).roles
@@ -114,6 +120,14 @@ class ChatModes:
         if unknown is None:
             return
         sentence = message("The mode {mode!r} has no roles to give. Nothing was changed.", mode=name)
+        if not known and self.load(name).options:
+            sentence = message(
+                "The mode {mode!r} has no roles to give, and no option {role!r}. Its options: {options}. "
+                "Nothing was changed.",
+                mode=name,
+                role=unknown,
+                options=join_names(self.load(name).options),
+            )
         if known:
             sentence = message(
                 "The mode {mode!r} has no role {role!r}. Its roles: {roles}. Nothing was changed.",

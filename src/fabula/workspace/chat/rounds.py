@@ -162,6 +162,14 @@ def begin_step(tx: WriteTransaction, chat: ChatState, step: Step, message_id: st
     return changed
 
 
+def dismiss_absent(tx: WriteTransaction, chat: ChatState) -> ChatState:
+    """Wait no longer for those who have left."""
+    waiting = tuple(one for one in chat.round.waiting if one in chat.attendance.present)
+    changed = replace(chat, round=replace(chat.round, waiting=waiting))
+    store_state(tx, changed)
+    return changed
+
+
 def store_reply(
     tx: WriteTransaction, conversation_id: str, reply: Message, *, asked_in: ChatRound, sibling_of: str | None = None
 ) -> Message:

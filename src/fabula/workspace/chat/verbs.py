@@ -58,6 +58,7 @@ from fabula.workspace.chat.rounds import (
     ChatState,
     announce,
     begin_step,
+    dismiss_absent,
     list_names,
     load_chat,
     load_replies,
@@ -124,10 +125,11 @@ class ChatVerbs(ProjectVerbs):
         A character of the codex becomes a participant. `player` names somebody else who takes the player's place, and
         `greeting` who speaks first, with the first message of their card.
         """
-        view = self._view
+        view, mode = self._view, self._modes.find_name(mode or DEFAULT_MODE)
+        roles, options = self._modes.split_options(mode, roles or {})
         with self._write() as tx:
             own_id = ensure_participant(view, tx, player) if player else ensure_player(view, tx)
-            by_role = {role: ensure_participant(view, tx, name) for role, name in (roles or {}).items() if name}
+            by_role = {role: ensure_participant(view, tx, name) for role, name in roles.items() if name}
             ids = [*(ensure_participant(view, tx, name) for name in participants if name), *by_role.values()]
             host = ensure_participant(view, tx, greeting) if greeting else ""
             if host and host not in ids:
@@ -140,7 +142,7 @@ class ChatVerbs(ProjectVerbs):
                     message("Nobody in this project has a persona. Say who takes part, or add a participant.")
                 )
             ident = edits.start_conversation(tx, participants=(own_id, *ids), title=title)
-            self._modes.enter(tx, view, load_chat(tx, ident), mode or DEFAULT_MODE, {**(roles or {}), **by_role})
+            self._modes.enter(tx, view, replace(load_chat(tx, ident), state=options), mode, {**roles, **by_role})
             if host:
                 greet(tx, view, ident, get_participant(tx, host), (own_id, *ids))
             return load_chat(tx, ident)
@@ -161,7 +163,8 @@ class ChatVerbs(ProjectVerbs):
         with self._write(label_change(message("conversation"), self.get(conversation).record.title)) as tx:
             chat = load_chat(tx, find_conversation(None, tx, conversation))
             name = self._modes.find_name(mode)
-            self._modes.check_roles(name, roles or {})
+            roles, options = self._modes.split_options(name, roles or {})
+            self._modes.check_roles(name, roles)
             others = {key: value for key, value in chat.other_states.items() if key != name}
             if name != chat.mode:
                 others[chat.mode] = dict(chat.state)
@@ -170,12 +173,12 @@ class ChatVerbs(ProjectVerbs):
             changed = replace(
                 chat,
                 mode=name,
-                state={**({} if roles else known), **(state or {})},
+                state={**({} if roles else known), **options, **(state or {})},
                 other_states=others,
                 earlier_states={},
                 round=ChatRound(is_ended=True),
             )
-            self._modes.begin(tx, view, changed, roles or {})
+            self._modes.begin(tx, view, changed, roles)
             return load_chat(tx, chat.record.id)
 
     async def send(
@@ -330,6 +333,8 @@ class ChatVerbs(ProjectVerbs):
             ident = find_conversation(None, tx, conversation)
             chat, told = self._modes.enter(tx, view, load_chat(tx, ident), mode, roles)
             sender = find_participant(view, tx, speaker) if speaker else _find_player(chat)
+            if not sender:
+                _check_player(chat)
             if not chat.list_answerers(sender):
                 raise _refuse_nobody(_NOBODY_PRESENT)
             found = find_mentions(text, list_called_names(view, chat))
@@ -366,12 +371,10 @@ class ChatVerbs(ProjectVerbs):
             chat, told = self._modes.enter(tx, view, load_chat(tx, ident), "", {})
             ids = tuple(dict.fromkeys(strip_revision(find_participant(view, tx, one)) for one in participants))
             events = [Announced(one) for one in told]
+            _check_present(chat, ids)
+            if not set(chat.round.waiting) <= chat.attendance.present:
+                chat = dismiss_absent(tx, chat)
             if ids and not set(ids) <= set(chat.round.waiting):
-                absent = [chat.people.name_of(one) for one in ids if one not in {who.id for who in chat.present}]
-                if absent:
-                    raise _refuse_nobody(
-                        message("{names} is not present in this conversation.", names=join_names(absent))
-                    )
                 begin_step(tx, chat, Step(speakers=ids, in_parallel=False), "")
             elif not ids and chat.round.is_ended:
                 if not chat.list_answerers():
@@ -425,13 +428,16 @@ class ChatVerbs(ProjectVerbs):
         self, prompts: ChatPrompts, ident: str, running: ChatRound, speakers: Sequence[str]
     ) -> list[ReplyTask | ReplyFailed]:
         with self._read() as reading:
-            return prompts.prepare(reading, load_chat(reading, ident), running, speakers)
+            chat = load_chat(reading, ident)
+            present = [one for one in speakers if one in chat.attendance.present]  # others have left meanwhile
+            return prompts.prepare(reading, chat, running, present)
 
     def _select_reply(self, conversation: str, message_name: str) -> tuple[str, Message]:
         """Find a reply, by default the newest of the active path, and make its branch the active one."""
         with self._write() as tx:
             ident = find_conversation(None, tx, conversation)
-            path = load_newest_messages(tx, ident, edits.get_conversation(tx, ident).leaf_id)
+            chat = load_chat(tx, ident)
+            path = load_newest_messages(tx, ident, chat.record.leaf_id)
             if is_word(message_name, LAST_WORD):
                 found = next((one for one in reversed(path) if one.final and get_kind(one) is MessageKind.REPLY), None)
             else:
@@ -441,6 +447,7 @@ class ChatVerbs(ProjectVerbs):
                     Code.REQUEST_INVALID,
                     message("Only a reply can be given again or go on, and this is none. Nothing was changed."),
                 )
+            _check_present(chat, (strip_revision(found.speaker),))
             if all(one.id != found.id for one in path):
                 edits.select_branch(tx, ident, history.find_newest_leaf(tx, found.id))
             return ident, found
@@ -492,6 +499,8 @@ class ChatVerbs(ProjectVerbs):
             raise FabulaError(
                 Code.REQUEST_INVALID, message("Nobody is waited for. Say whose answer this is. Nothing was changed.")
             )
+        if speaker.id not in chat.round.waiting:  # whoever left since they were asked is still heard
+            _check_present(chat, (speaker.id,))
         others = [one for one in chat.people.by_id.values() if one.id in chat.attendance.participants - {speaker.id}]
         task = ReplyTask(
             speaker=speaker,
@@ -520,6 +529,28 @@ def _leave_out(step: Step, played: frozenset[str]) -> Step:
 
 def _refuse_nobody(sentence: Sentence) -> FabulaError:
     return FabulaError(Code.CHAT_NOBODY_PRESENT, message("{sentence} Nothing was changed.", sentence=sentence))
+
+
+def _check_present(chat: ChatState, participants: Sequence[str]) -> None:
+    """Refuse to let somebody speak who is not present."""
+    absent = [chat.people.name_of(one) for one in participants if one not in chat.attendance.present]
+    if absent and chat.attendance.ranges:
+        raise _refuse_nobody(
+            message("{names} is not present in this conversation. Let them join first.", names=join_names(absent))
+        )
+
+
+def _check_player(chat: ChatState) -> None:
+    """Refuse to take the writer for a player who has left, and would not hear the answer."""
+    left = sorted(one for one in chat.attendance.participants if one.startswith(PLAYER_PREFIX))
+    if left:
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            message(
+                "{name} has left this conversation. Let them join first, or say who speaks. Nothing was changed.",
+                name=chat.people.name_of(left[0]),
+            ),
+        )
 
 
 def _find_player(chat: ChatState) -> str:
