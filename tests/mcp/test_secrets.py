@@ -30,7 +30,10 @@ QUESTIONS: dict[str, list[dict[str, Any]]] = {
         *({"documentId": name} for name in ("1", "2", "3", "ch-2", "Alone", "Arrival")),
         *({"conversationId": name} for name in ("quay", "On the quay")),
         *({"additionalInput": f"{name}?"} for name in (*HIDDEN, *SECRETS)),
-        *({"skillId": name} for name in ("continue", "critique", "judge", "brainstorm", "synopsis")),
+        *(
+            {"skillId": name}
+            for name in ("continue", "critique", "judge", "brainstorm", "synopsis", "ferncastle", "nope")
+        ),
     ],
 }
 

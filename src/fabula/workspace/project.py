@@ -45,6 +45,7 @@ from fabula.workspace.grants import (
     find_granted_character,
     find_granted_document,
     has_limits,
+    hide_author_choices,
 )
 from fabula.workspace.names import (
     find_conversation,
@@ -207,7 +208,7 @@ class ProjectHandle:
         Without `project_id` the id is that of the view. `expected` are the versions of a view that was not compared
         with the store.
         """
-        self._load_view = load_view
+        self._load_complete_view = load_view
         self._project_id = project_id
         self._embedding = embedding
         self._owns_embedding = owns_embedding
@@ -237,6 +238,11 @@ class ProjectHandle:
         """Return the project as it stands now, with the newest messages of a conversation."""
         return self._load_view(conversation_id)
 
+    def _load_view(self, conversation_id: str) -> View:
+        """Return the project as it stands now and as this principal may know it."""
+        view = self._load_complete_view(conversation_id)
+        return hide_author_choices(view) if has_limits(self.principal) else view
+
     def with_view(self, view: View, principal: Principal | None = None) -> ProjectHandle:
         """Return this project as a view has it, whatever is stored meanwhile; perhaps for another principal."""
         return ProjectHandle(
@@ -251,7 +257,7 @@ class ProjectHandle:
     def with_principal(self, principal: Principal) -> ProjectHandle:
         """Return this project for another principal; what is stored meanwhile is in its views."""
         return ProjectHandle(
-            self._load_view,
+            self._load_complete_view,
             self.engine,
             embedding=self._embedding,
             continuity=self._continuity,
@@ -571,7 +577,7 @@ class ProjectHandle:
 
     def close(self) -> None:
         """End background work that belongs to this handle alone; what was made is kept, and every verb is refused."""
-        self._load_view, self._project_id = _refuse_closed, ""
+        self._load_complete_view, self._project_id = _refuse_closed, ""
         if self._owns_embedding:
             self._embedding.close()
 
