@@ -391,7 +391,9 @@ class ProjectHandle:
             result = replace(result, trace=result.trace.without_omitted())
         needs = view.snapshot(Needs)
         asks = needs is not None and not has_limits(self.principal) and self._asks_for_needs(needs, view, keys, result)
-        assembly_id = self._continuity.record(view.project.id, keys, result, asks_for_needs=asks)
+        assembly_id = self._continuity.record(
+            view.project.id, keys, result, user=self.principal.user, asks_for_needs=asks
+        )
         return replace(result, assembly_id=assembly_id)
 
     @staticmethod
@@ -449,8 +451,11 @@ class ProjectHandle:
         return view, keys, result
 
     def report_answer(self, assembly_id: str) -> None:
-        """Report that an assembled prompt was sent or answered: the next request follows on from it (ctx-8)."""
-        self._continuity.commit(self.id, assembly_id)
+        """Report that an assembled prompt was sent or answered: the next request follows on from it (ctx-8).
+
+        The prompt of another user is refused as one that does not exist.
+        """
+        self._continuity.commit(self.id, assembly_id, user=self.principal.user)
 
     def choose_model(self, **wish: Unpack[ModelWish]) -> ModelChoice:
         """Choose who writes: what is named, else what the settings say, else what this machine has."""
