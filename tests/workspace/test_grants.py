@@ -264,3 +264,22 @@ def test_a_prompt_with_limits_has_nothing_that_the_author_decided_about_prompts(
     assert refusals[0] == refusals[1]
     assert "ferncastle" not in refusals[1]
     assert IDENTITY.render("en") in direct
+
+
+def test_chapters_have_their_numbers_in_the_book_wherever_they_are_named(harbour: Workspace) -> None:
+    reed = harbour.project("harbour", Principal("reed", grants=REED))
+    assert [one.number for one in reed.reading.list_chapters()] == [1, 4]
+    assert [one.number for one in reed.reading.read_synopses()] == [1, 4]
+    assert [one.id for one in reed.reading.read_synopses(["4"])] == ["ch-4"]
+    for name in ("4", "chapter four"):
+        assert (reed.reading.read_chapter(name).id, reed.reading.read_chapter(name).number) == ("ch-4", 4)
+        assert reed.search("velvetoar", until=name, character="reed")[0].document_id == "ch-4"
+        assert reed.request(document_id=name, character="reed").document_id == "ch-4"
+    refusals = set()
+    for name in ("2", "9"):  # hidden, and absent
+        with pytest.raises(FabulaError) as unread:
+            reed.reading.read_chapter(name)
+        with pytest.raises(FabulaError) as unfound:
+            reed.search("velvetoar", until=name, character="reed")
+        refusals.add((str(unread.value.message).replace(name, "N"), str(unfound.value.message)))
+    assert len(refusals) == 1

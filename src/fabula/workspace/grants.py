@@ -18,6 +18,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.core.story import Perspective, Timeline, Vantage
 from fabula.core.view import View
+from fabula.manuscript.model import Manuscript
 from fabula.skills.files import Skills
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ def find_granted_document(project: ProjectHandle, view: View, name: str) -> str:
     is_place = grants.perspectives != _CHARACTER_ONLY and grants.documents is not None and name in grants.documents
     if not name or is_place or any(one.id == name for one in documents):
         return name
-    found = match_documents(documents, name_documents(documents), name)
+    book = (view.snapshot(Manuscript) or Manuscript()).documents
+    found = match_documents(book, name_documents(documents, of=book), name)
     if len(found) != 1:
         raise refuse_request()
     return found[0].id
