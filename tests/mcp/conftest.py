@@ -38,8 +38,11 @@ Result = TypeVar("Result")
 Talk = Callable[[Client], Awaitable[Result]]
 # Words that Mara must never be told: a chapter that she does not know, entries and facts of others, private notes,
 # entries for no model, recaps of talks that she missed, the author's own conversation, and how the author writes:
-# rules, beats, memories and style.
-AUTHORS = ("cinderwick", "gossamery", "larkspurn", "thistledown", "brindlewood")
+# rules, beats, memories, style, identity, preset, skills and profile.
+AUTHORS = (
+    *("cinderwick", "gossamery", "larkspurn", "thistledown", "brindlewood"),
+    *("hollowfen", "sablemoth", "ferncastle", "peregrind"),
+)
 SECRETS = (
     *("zephyrine", "quillwort", "obsidius", "marchpane", "halcyonid", "tamarisk", "vellichor", "susurrus"),
     *AUTHORS,
@@ -51,6 +54,12 @@ def workspace(store: Store) -> Iterator[Workspace]:
     """A workspace with two projects: a story in which Mara and Bo know different things, and another one."""
     plant_story(store)
     with Workspace(store) as opened:
+        project = opened.project(P)
+        project.presets.write_identity("You hear the hollowfen.")
+        secret_rule = {"content": "Never name the sablemoth.", "condition": {"modes": ["novel"]}}
+        project.presets.write("mine", {"nodes": [secret_rule, {"content": "The sablemoth is near."}]}, active=True)
+        project.skills.add("ferncastle", 'title.en = "Ferncastle"\ntemplate.en = "Write of the ferncastle."\n')
+        opened.write_profile("I am peregrind.")
         yield opened
 
 

@@ -12,7 +12,7 @@ from fabula.mcp.resources import make_uri
 from fabula.mcp.tools import TOOLS
 from fabula.workspace.workspace import Workspace
 from mcp import Client, MCPError
-from tests.mcp.conftest import AUTHORS, OTHER, SECRETS, P, run_client
+from tests.mcp.conftest import AUTHORS, OTHER, SECRETS, P, call, run_client
 from tests.mcp.test_tools import CALLS
 
 HIDDEN = ("Alone", "ch-2", "Debt", "debt", "Plan", "plan", "Map", "map", "Vellichor", "On the quay", "quay")
@@ -30,7 +30,10 @@ QUESTIONS: dict[str, list[dict[str, Any]]] = {
         *({"documentId": name} for name in ("1", "2", "3", "ch-2", "Alone", "Arrival")),
         *({"conversationId": name} for name in ("quay", "On the quay")),
         *({"additionalInput": f"{name}?"} for name in (*HIDDEN, *SECRETS)),
-        *({"skillId": name} for name in ("continue", "critique", "judge", "brainstorm", "synopsis")),
+        *(
+            {"skillId": name}
+            for name in ("continue", "critique", "judge", "brainstorm", "synopsis", "ferncastle", "nope")
+        ),
     ],
 }
 
@@ -167,3 +170,10 @@ def test_a_character_needs_a_project_and_must_be_there(workspace: Workspace) -> 
     with pytest.raises(FabulaError) as unknown:
         McpAccess(project_id=P, character="Marra").open_project(workspace)
     assert "Mara" in str(unknown.value.message)
+
+
+def test_a_character_is_told_no_version_and_no_change_of_the_whole_project(workspace: Workspace) -> None:
+    (whole,) = call(workspace, "list_projects").structured_content["projects"]
+    (seen,) = call(workspace, "list_projects", character="Mara").structured_content["projects"]
+    assert whole["version"] > 0
+    assert (seen["version"], seen["changed"]) == (0, whole["made"])

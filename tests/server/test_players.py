@@ -338,3 +338,13 @@ def test_a_stream_of_somebody_else_is_refused_as_one_that_does_not_exist(group: 
             foreign, absent = (player.request(method, f"{group.base}/streams/{one}") for one in (stream, "nowhere"))
             assert (foreign.status_code, foreign.content) == (absent.status_code, absent.content)
             assert foreign.status_code == 404
+
+
+def test_nobody_reports_an_answer_to_the_prompt_of_somebody_else(group: Group) -> None:
+    group.project.chapters.add("Arrival", "They came.")
+    with group.server.client() as owner, group.server.client("player") as player:
+        made = owner.post(f"{group.base}/assemble", json={"documentId": "1"}).json()["assemblyId"]
+        reports = [
+            one.post(f"{group.base}/assemblies/{made}/answered", json={}).status_code for one in (player, owner, owner)
+        ]
+    assert reports == [404, 204, 404]

@@ -11,6 +11,7 @@ import pytest
 
 from fabula.codex import Entry
 from fabula.codex import edits as codex
+from fabula.context.phrases import IDENTITY
 from fabula.context.request import Grants, Principal
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Perspective
@@ -234,3 +235,51 @@ def test_what_may_be_known_is_named_by_its_names_too(harbour: Workspace) -> None
     wire = {"projectId": "harbour", "documentId": "Title 4", "character": "Reed", "eyes": "character"}
     assert list_told(reed.assemble(reed.read_request(json.dumps(wire).encode())).prompt) == ["ch-1", "ch-4"]
     assert reed.search("velvetoar", until="Title 4", character="Reed")
+
+
+def test_a_prompt_with_limits_has_nothing_that_the_author_decided_about_prompts(harbour: Workspace) -> None:
+    owner = harbour.project("harbour")
+    owner.presets.write_identity("You keep the hollowfen.")
+    owner.presets.write("mine", {"nodes": [{"content": "Never name the sablemoth."}]}, active=True)
+    harbour.write_profile("I am peregrind.")
+    owner.skills.add("ferncastle", 'template.en = "Write of the ferncastle."')
+    owner.skills.add("chat", 'template.en = "Talk of the ferncastle."')
+    reed = harbour.project("harbour", Principal("reed", grants=REED))
+    place = {"projectId": "harbour", "documentId": "ch-4", "character": "reed", "eyes": "character"}
+
+    def assemble(project: ProjectHandle, **fields: str) -> str:
+        return project.assemble(project.read_request(json.dumps({**place, **fields}).encode())).prompt
+
+    words = ("hollowfen", "sablemoth", "peregrind", "ferncastle")
+    assert all(word in assemble(owner, skillId="ferncastle") for word in words)
+    for skill in ("", "continue", "chat"):
+        assert not [word for word in words if word in assemble(reed, skillId=skill)]
+    direct = reed.assemble(reed.request(document_id="ch-4", character="reed", perspective="character")).prompt
+    assert not [word for word in words if word in direct]
+    refusals = []
+    for name in ("ferncastle", "nope"):
+        with pytest.raises(FabulaError) as refused:
+            assemble(reed, skillId=name)
+        refusals.append(str(refused.value.message).replace(name, "X", 1))
+    assert refusals[0] == refusals[1]
+    assert "ferncastle" not in refusals[1]
+    assert IDENTITY.render("en") in direct
+
+
+def test_chapters_have_their_numbers_in_the_book_wherever_they_are_named(harbour: Workspace) -> None:
+    reed = harbour.project("harbour", Principal("reed", grants=REED))
+    assert [one.number for one in reed.reading.list_chapters()] == [1, 4]
+    assert [one.number for one in reed.reading.read_synopses()] == [1, 4]
+    assert [one.id for one in reed.reading.read_synopses(["4"])] == ["ch-4"]
+    for name in ("4", "chapter four"):
+        assert (reed.reading.read_chapter(name).id, reed.reading.read_chapter(name).number) == ("ch-4", 4)
+        assert reed.search("velvetoar", until=name, character="reed")[0].document_id == "ch-4"
+        assert reed.request(document_id=name, character="reed").document_id == "ch-4"
+    refusals = set()
+    for name in ("2", "9"):  # hidden, and absent
+        with pytest.raises(FabulaError) as unread:
+            reed.reading.read_chapter(name)
+        with pytest.raises(FabulaError) as unfound:
+            reed.search("velvetoar", until=name, character="reed")
+        refusals.add((str(unread.value.message).replace(name, "N"), str(unfound.value.message)))
+    assert len(refusals) == 1

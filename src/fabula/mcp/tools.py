@@ -28,7 +28,7 @@ from fabula.workspace.schemas.context import AssembledPrompt, Explanation, descr
 from fabula.workspace.schemas.facts import FactList, UsedFactInfo, describe_facts, describe_used_fact
 from fabula.workspace.schemas.memory import MemoryInfo, describe_memory
 from fabula.workspace.schemas.needs import NeedList, describe_needs
-from fabula.workspace.schemas.projects import ProjectInfo, ProjectList, describe_project
+from fabula.workspace.schemas.projects import ProjectInfo, ProjectList, describe_project, limit_project
 from fabula.workspace.schemas.reading import (
     EntryContents,
     ReadableContents,
@@ -185,7 +185,7 @@ class StoryTools:
         if not self._access.choose_project(self._workspace, summary.id).has_limits:
             return describe_project(summary, *count_text(self._workspace.store, summary.id))
         known = self._access.open_project(self._workspace, summary.id).reading.list_chapters()
-        return describe_project(summary, len(known), sum(one.length for one in known))
+        return limit_project(describe_project(summary, 0, 0), [one.length for one in known])
 
     @_tool(
         message("Search the story"),

@@ -17,6 +17,8 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import sha256
 from typing import TypeVar
 
 from msgspec import Struct
@@ -103,16 +105,19 @@ class ProcessContinuity:
         known = (one for one in found if knowers is None or is_selection_known(one, knowers))
         return next(known, Continuity())
 
-    def record(self, project_id: str, keys: ContinuityKeys, result: Result, *, asks_for_needs: bool = False) -> str:
+    def record(
+        self, project_id: str, keys: ContinuityKeys, result: Result, *, user: str = "", asks_for_needs: bool = False
+    ) -> str:
         """Remember an assembly; return its id. No model works in the background here, so none is asked."""
-        assembly_id = new_id()
+        assembly_id = _make_assembly_id(user)
         with self._lock:
             _put(self._prefixes, keys.prefix, result.stable_prefix_hash, MAX_PREFIXES)
             _put(self._assemblies, assembly_id, (keys, result.continuity), MAX_ASSEMBLIES)
         return assembly_id
 
-    def commit(self, project_id: str, assembly_id: str) -> None:
-        """Let the next request follow on from this assembly."""
+    def commit(self, project_id: str, assembly_id: str, *, user: str = "") -> None:
+        """Let the next request follow on from this assembly of a user."""
+        _check_user(assembly_id, user)
         with self._lock:
             if assembly_id not in self._assemblies:
                 raise _unknown_assembly(assembly_id)
@@ -126,6 +131,21 @@ def _put(rows: OrderedDict[str, Value], key: str, value: Value, limit: int) -> N
     rows.move_to_end(key)
     while len(rows) > limit:
         rows.popitem(last=False)
+
+
+def _make_assembly_id(user: str) -> str:
+    """Make the id of an assembly, which ends in the hash of its user, so that nobody else can report its answer."""
+    return f"{new_id()}-{_hash_user(user)}"
+
+
+def _check_user(assembly_id: str, user: str) -> None:
+    if assembly_id.rpartition("-")[2] != _hash_user(user):
+        raise _unknown_assembly(assembly_id)
+
+
+@lru_cache(maxsize=256)
+def _hash_user(user: str) -> str:
+    return sha256(user.encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def _unknown_assembly(assembly_id: str) -> FabulaError:
@@ -202,12 +222,14 @@ class StoredContinuity:
             raise OutdatedViewError
         return replace(found, prefix_hash=prefix_hash)
 
-    def record(self, project_id: str, keys: ContinuityKeys, result: Result, *, asks_for_needs: bool = False) -> str:
+    def record(
+        self, project_id: str, keys: ContinuityKeys, result: Result, *, user: str = "", asks_for_needs: bool = False
+    ) -> str:
         """Queue the prefix hash of an assembly and what it would hand on; return the assembly's id.
 
         With `asks_for_needs` the background model is asked which earlier details the scene needs.
         """
-        assembly_id = new_id()
+        assembly_id = _make_assembly_id(user)
         with self._changed:
             queue = self._queue
             queue.assemblies[assembly_id] = _Assembly(
@@ -222,8 +244,9 @@ class StoredContinuity:
                 self._changed.notify_all()
         return assembly_id
 
-    def commit(self, project_id: str, assembly_id: str) -> None:
-        """Let the next request follow on from this assembly, made by this process or another."""
+    def commit(self, project_id: str, assembly_id: str, *, user: str = "") -> None:
+        """Let the next request follow on from this assembly of a user, made by this process or another."""
+        _check_user(assembly_id, user)
         with self._changed:
             queued = self._queue.assemblies.get(assembly_id)
             if queued is not None and queued.project_id == project_id:

@@ -8,19 +8,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from fabula.context.gate import knows_document
+from fabula.context.recipes.preset import Preset, UserProfile
 from fabula.context.request import Grants, Principal, Request
 from fabula.context.request import has_limits as has_limits  # which interfaces ask for with the other checks
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.core.story import Perspective, Timeline, Vantage
+from fabula.core.view import View
+from fabula.manuscript.model import Manuscript
+from fabula.skills.files import Skills
 
 if TYPE_CHECKING:
-    from fabula.core.view import View
     from fabula.workspace.project import ProjectHandle
 
 
 _CHARACTER_ONLY = frozenset({Perspective.CHARACTER})  # whoever plays one is in no chapter that it does not know
+
+_AUTHOR_CHOICES = frozenset({Preset, Skills, UserProfile})
 
 
 def refuse_request() -> FabulaError:
@@ -34,6 +41,12 @@ def check_unlimited(principal: Principal) -> None:
     """Refuse a principal with limits: what follows shows or changes the whole project."""
     if has_limits(principal):
         raise refuse_request()
+
+
+def hide_author_choices(view: View) -> View:
+    """Return a view without what its author decided about prompts: the built-in identity and skills, no preset."""
+    kept = {kind: snapshot for kind, snapshot in view.snapshots.items() if kind not in _AUTHOR_CHOICES}
+    return View(replace(view.project, identity=None), view.timeline, kept)
 
 
 def check_request(principal: Principal, request: Request) -> None:
@@ -76,7 +89,8 @@ def find_granted_document(project: ProjectHandle, view: View, name: str) -> str:
     is_place = grants.perspectives != _CHARACTER_ONLY and grants.documents is not None and name in grants.documents
     if not name or is_place or any(one.id == name for one in documents):
         return name
-    found = match_documents(documents, name_documents(documents), name)
+    book = (view.snapshot(Manuscript) or Manuscript()).documents
+    found = match_documents(book, name_documents(documents, of=book), name)
     if len(found) != 1:
         raise refuse_request()
     return found[0].id

@@ -132,9 +132,12 @@ def number_chapters(documents: Iterable[Any]) -> dict[str, int]:
     return {ident: divisions[-1][1] for ident, divisions in _divide(documents).items()}
 
 
-def name_documents(documents: Sequence[Any]) -> list[NamedThing]:
-    """Return documents or their rows, in reading order, as a person names them: by title or a reader's number."""
-    divisions = _divide(documents)
+def name_documents(documents: Sequence[Any], *, of: Sequence[Any] | None = None) -> list[NamedThing]:
+    """Return documents or their rows, in reading order, as a person names them: by title or a reader's number.
+
+    Where they are a part of a book, `of` has all documents of the book, which decide the numbers.
+    """
+    divisions = _divide(documents if of is None else of)
     names = [name_document(document.title, getattr(document, "text", "")) for document in documents]
     numbers = [own[-1][1] if own else None for own in (divisions.get(document.id) for document in documents)]
     full_names = _tell_apart(documents, names, numbers)
@@ -216,6 +219,15 @@ def match_documents(documents: Sequence[Any], things: Sequence[NamedThing], want
             return found
         return match_named(things, wanted) or found
     return match_named(things, wanted)
+
+
+def find_readable_document(documents: Sequence[Any], readable: Sequence[Any], name: str) -> str:
+    """Return the id of the document that a spelling means, of those in a book that may be read; no others are told."""
+    if len(readable) == len(documents):
+        return find_document(documents, name)
+    things = name_documents(readable, of=documents)
+    found = match_documents(documents, things, name)
+    return find_named(things, name, what=message("chapter"), code=Code.DOCUMENT_UNKNOWN, found=found).id
 
 
 def find_document(

@@ -45,6 +45,7 @@ from fabula.workspace.grants import (
     find_granted_character,
     find_granted_document,
     has_limits,
+    hide_author_choices,
 )
 from fabula.workspace.names import (
     find_conversation,
@@ -208,7 +209,7 @@ class ProjectHandle:
         Without `project_id` the id is that of the view. `expected` are the versions of a view that was not compared
         with the store.
         """
-        self._load_view = load_view
+        self._load_complete_view = load_view
         self._project_id = project_id
         self._embedding = embedding
         self._owns_embedding = owns_embedding
@@ -238,6 +239,11 @@ class ProjectHandle:
         """Return the project as it stands now, with the newest messages of a conversation."""
         return self._load_view(conversation_id)
 
+    def _load_view(self, conversation_id: str) -> View:
+        """Return the project as it stands now and as this principal may know it."""
+        view = self._load_complete_view(conversation_id)
+        return hide_author_choices(view) if has_limits(self.principal) else view
+
     def with_view(self, view: View, principal: Principal | None = None) -> ProjectHandle:
         """Return this project as a view has it, whatever is stored meanwhile; perhaps for another principal."""
         return ProjectHandle(
@@ -252,7 +258,7 @@ class ProjectHandle:
     def with_principal(self, principal: Principal) -> ProjectHandle:
         """Return this project for another principal; what is stored meanwhile is in its views."""
         return ProjectHandle(
-            self._load_view,
+            self._load_complete_view,
             self.engine,
             embedding=self._embedding,
             continuity=self._continuity,
@@ -387,7 +393,9 @@ class ProjectHandle:
             result = replace(result, trace=result.trace.without_omitted())
         needs = view.snapshot(Needs)
         asks = needs is not None and not has_limits(self.principal) and self._asks_for_needs(needs, view, keys, result)
-        assembly_id = self._continuity.record(view.project.id, keys, result, asks_for_needs=asks)
+        assembly_id = self._continuity.record(
+            view.project.id, keys, result, user=self.principal.user, asks_for_needs=asks
+        )
         return replace(result, assembly_id=assembly_id)
 
     @staticmethod
@@ -447,8 +455,11 @@ class ProjectHandle:
         return view, keys, result
 
     def report_answer(self, assembly_id: str) -> None:
-        """Report that an assembled prompt was sent or answered: the next request follows on from it (ctx-8)."""
-        self._continuity.commit(self.id, assembly_id)
+        """Report that an assembled prompt was sent or answered: the next request follows on from it (ctx-8).
+
+        The prompt of another user is refused as one that does not exist.
+        """
+        self._continuity.commit(self.id, assembly_id, user=self.principal.user)
 
     def choose_model(self, **wish: Unpack[ModelWish]) -> ModelChoice:
         """Choose who writes: what is named, else what the settings say, else what this machine has."""
@@ -575,7 +586,7 @@ class ProjectHandle:
 
     def close(self) -> None:
         """End background work that belongs to this handle alone; what was made is kept, and every verb is refused."""
-        self._load_view, self._project_id = _refuse_closed, ""
+        self._load_complete_view, self._project_id = _refuse_closed, ""
         if self._owns_embedding:
             self._embedding.close()
 

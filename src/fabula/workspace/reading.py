@@ -37,8 +37,8 @@ from fabula.workspace.grants import has_limits
 from fabula.workspace.names import (
     NamedThing,
     find_character_ids,
-    find_document,
     find_named,
+    find_readable_document,
     load_chapter_titles,
     number_chapters,
 )
@@ -75,24 +75,25 @@ class ReadingVerbs(ProjectVerbs):
     def list_chapters(self) -> list[ReadableItem]:
         """List the documents of the story in reading order."""
         view = self._view
-        documents = _Sight(self._project, view).documents
-        numbers = number_chapters(documents)
+        documents, numbers = _Sight(self._project, view).documents, number_chapters(_list_documents(view))
         return [_show_document(one, numbers.get(one.id)) for one in documents]
 
     def read_chapter(self, chapter: str) -> ReadableText:
         """Read a document by its id, title or number."""
-        documents = _Sight(self._project, self._view).documents
-        ident = find_document(documents, chapter)
+        view = self._view
+        book, documents = _list_documents(view), _Sight(self._project, view).documents
+        ident = find_readable_document(book, documents, chapter)
         found = next(one for one in documents if one.id == ident)
-        return _add_text(_show_document(found, number_chapters(documents).get(ident)), found.text)
+        return _add_text(_show_document(found, number_chapters(book).get(ident)), found.text)
 
     def read_synopses(self, chapters: Sequence[str] = ()) -> list[ReadableText]:
         """Read the synopses of some chapters, or of all; one without has the text that a prompt has instead."""
         view = self._view
         documents = _Sight(self._project, view).documents
         readable = {one.id for one in documents}
-        story, numbers = view.snapshot(Manuscript) or Manuscript(), number_chapters(documents)
-        wanted = {find_document(documents, name) for name in chapters}
+        story = view.snapshot(Manuscript) or Manuscript()
+        numbers = number_chapters(story.documents)
+        wanted = {find_readable_document(story.documents, documents, name) for name in chapters}
         return [
             ReadableText(
                 kind="synopsis",

@@ -25,6 +25,7 @@ from fabula.workspace.schemas.projects import (
     ProjectInfo,
     describe_book,
     describe_copy,
+    limit_project,
 )
 
 
@@ -45,8 +46,7 @@ def _select_visible(call: Call) -> list[ProjectInfo]:
 def _hide_size(project: ProjectInfo, call: Call) -> ProjectInfo:
     principal = call.access.make_principal(project.id)
     chapters = call.workspace.project(project.id, principal).reading.list_chapters() if has_limits(principal) else []
-    size = {"documents": len(chapters), "characters": sum(one.length for one in chapters)}
-    return replace(project, changed=project.made, version=0, **size)
+    return limit_project(project, [one.length for one in chapters])
 
 
 _CONTENTS = Answer(ProjectContents)

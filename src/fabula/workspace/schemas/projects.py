@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from fabula.core.messages import ENGLISH
 from fabula.manuscript.projects import ProjectSummary
@@ -33,6 +35,11 @@ class ProjectInfo(Schema):
     version: int
     documents: int
     characters: int
+
+
+def limit_project(project: ProjectInfo, lengths: Sequence[int]) -> ProjectInfo:
+    """Return a project as the chapters of these lengths show it, without what tells of changes to the others."""
+    return replace(project, changed=project.made, version=0, documents=len(lengths), characters=sum(lengths))
 
 
 class ProjectList(Schema):
