@@ -184,6 +184,70 @@ def test_a_rejected_suggestion_leaves_the_text_as_it_was(open_page: OpenPage, st
     wait_outcome(story, "rejected")
 
 
+def test_a_rejected_suggestion_comes_back_with_one_key_and_can_be_accepted(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    type_at_end(page, "")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    words = page.locator(".cm-suggestion").inner_text()
+    page.locator(".cm-content").press("Escape")
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    wait_outcome(story, "rejected")
+    page.locator(".cm-content").press("Control+z")
+    expect(page.locator(".cm-suggestion")).to_have_text(words)
+    page.locator(".cm-content").press("Tab")
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    wait_outcome(story, "accepted")
+    assert len(story.chapters.read("ch-06").text) > len(before)
+
+
+def test_a_sentence_that_was_accepted_stays_when_the_rest_is_written_again(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    type_at_end(page, "")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    page.locator(".cm-content").press("Control+ArrowRight")
+    taken = page.locator(".cm-suggestion .taken").inner_text().strip()
+    page.locator(".cm-content").press("Alt+Enter")
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    expect(page.locator(".cm-suggestion .taken")).to_have_count(0)
+    page.locator(".cm-content").press("Escape")
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    assert story.chapters.read("ch-06").text[len(before) :].strip() == taken
+
+
+def test_the_keys_work_as_soon_as_a_variant_is_chosen(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story)
+    type_at_end(page, "")
+    page.get_by_label("Variants").select_option("2")
+    page.get_by_role("button", name=re.compile("^Write")).click()
+    page.get_by_role("button", name="Take this one").nth(1).click()
+    expect(page.locator(".cm-content")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    wait_outcome(story, "accepted")
+
+
+def test_a_name_in_the_last_paragraph_has_its_card_and_opens_its_entry(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    type_at_end(page, "\n\nMara waited.")
+    name = page.locator(".cm-line").last.locator(".cm-name")
+    name.hover()
+    card = page.locator(".cm-cards")
+    expect(card).to_contain_text("Mara")
+    expect(card).to_be_in_viewport()
+    name.click(modifiers=["Control"])
+    expect(page).to_have_url(re.compile("/codex/"))
+
+
 def test_a_rule_made_of_selected_text_is_in_the_prompt(open_page: OpenPage, story: ProjectHandle) -> None:
     page = open_chapter(open_page, story)
     type_at_end(page, "\n\nNobody ever whistles on this coast.")

@@ -63,6 +63,8 @@ export const texts = defineTexts({
   offlinePlain: { en: "Offline", zh: "离线" },
   saved: { en: "Saved", zh: "已保存" },
   unsaved: { en: "Not saved yet", zh: "尚未保存" },
+  restored: { en: "This is what you typed before and did not save.", zh: "这是您先前输入但尚未保存的内容。" },
+  discardTyped: { en: "Discard it", zh: "放弃这些内容" },
   savingNow: { en: "Saving", zh: "正在保存" },
   keptHere: { en: "Kept here", zh: "已存本机" },
   conflict: { en: "Changed elsewhere", zh: "别处已改动" },

@@ -7,5 +7,6 @@ export { default as Field } from "./Field.svelte";
 export { default as LayerBar } from "./LayerBar.svelte";
 export { default as List } from "./List.svelte";
 export { default as Panel } from "./Panel.svelte";
+export { default as Restored } from "./Restored.svelte";
 export { default as Sheet } from "./Sheet.svelte";
 export { default as Tabs } from "./Tabs.svelte";

@@ -71,3 +71,8 @@ export async function recogniseFile(file: File): Promise<"card" | "book"> {
 export function spaceNumbers(count: number, most: number): number {
   for (let ten = 1; ; ten *= 10) for (const step of [ten, 2 * ten, 5 * ten]) if (count / step <= Math.max(1, most)) return step;
 }
+
+/** The name under which the browser keeps what is typed into the form of an entry, or into that of a new one. */
+export function nameForm(entry: { id: string } | null): string {
+  return `codex.${entry?.id ?? "new"}`;
+}

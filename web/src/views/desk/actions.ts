@@ -1,4 +1,5 @@
 /** What a writer does with the assistant: ask, accept, accept by sentence, write again, reject. */
+import type { Text } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { Problem } from "../../lib/api";
 import { context } from "../../lib/context.svelte";
@@ -9,6 +10,8 @@ import { desk } from "./desk.svelte";
 import { showSuggestion } from "./suggestion";
 import { texts } from "./texts";
 
+/** Where the answer stood that was rejected last, and in which text. */
+let rejected: { doc: Text; place: typeof place; lead: string } | null = null;
 let place = { documentId: "", cursorPosition: 0, selection: undefined as [number, number] | undefined };
 
 /** Ask the chosen skill at the cursor. The chapter is saved first, so that the answer fits the text it was written for. */
@@ -68,7 +71,17 @@ export function findLead(text: string, at: number): string {
   return /[^\s\p{Script=Han}。，！？；：、“‘（—…]$/u.test(before) ? " " : "";
 }
 
+/** Write anew what was not taken; sentences that were taken go into the text first. */
 export async function askAgain(): Promise<void> {
+  const { assistant } = desk;
+  if (assistant.taken > 0) {
+    const { instruction } = assistant;
+    const isReplaced = assistant.skill?.answer === "replace";
+    await accept(readTaken());
+    if (isReplaced) return; // what was to be replaced is replaced
+    assistant.instruction = instruction;
+    return ask();
+  }
   const run = desk.assistant.variant?.runId ?? "";
   desk.assistant.clear();
   await ask(run);
@@ -90,10 +103,32 @@ export async function acceptSentence(): Promise<void> {
 /** Leave out what was not taken: nothing, or all but the taken sentences. */
 export async function rejectAll(): Promise<void> {
   const { assistant } = desk;
-  if (assistant.taken > 0) return accept(assistant.sentences.slice(0, assistant.taken).join("").trimEnd());
+  if (assistant.taken > 0) return accept(readTaken());
+  const { editor } = desk;
+  rejected = editor ? { doc: editor.view.state.doc, place, lead: assistant.lead } : null;
   hide();
-  await assistant.reject();
-  desk.editor?.view.focus();
+  const went = assistant.reject();
+  editor?.view.focus();
+  toasts.done(t(texts.rejected), () => void bringBack());
+  await went;
+}
+
+/** Show again what was rejected last, as long as the text is the same; returns whether there was something. */
+export function bringBack(): boolean {
+  const { assistant, editor } = desk;
+  if (!rejected || !editor || editor.view.state.doc !== rejected.doc || !assistant.restore()) return false;
+  ({ place } = rejected);
+  assistant.lead = rejected.lead;
+  const [from, to] = assistant.skill?.answer === "replace" && place.selection ? place.selection : [place.cursorPosition, place.cursorPosition];
+  editor.view.dispatch({ effects: [showSuggestion.of({ from, to }), EditorView.scrollIntoView(to, { y: "center" })] });
+  editor.view.focus();
+  rejected = null;
+  return true;
+}
+
+function readTaken(): string {
+  const { assistant } = desk;
+  return assistant.sentences.slice(0, assistant.taken).join("").trimEnd();
 }
 
 async function accept(text: string): Promise<void> {

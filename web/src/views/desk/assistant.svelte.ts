@@ -56,6 +56,7 @@ export class Assistant {
   /** Whether an answer for the open chapter is still being written, which was asked for before. */
   isUnseen = $state(false);
   private stream: EventStream | undefined;
+  private rejected: Rejected | null = null;
   private turn = 0; // goes up with every request, and when one is left
 
   get skill(): Skill | undefined {
@@ -219,13 +220,34 @@ export class Assistant {
     return post("/projects/{project}/runs/{run}/accept", { path: { project: story.id, run }, body });
   }
 
+  /** Show again what was rejected last; it can still be accepted. Returns whether there was something. */
+  restore(): boolean {
+    if (!this.rejected || this.state !== "idle") return false;
+    const { skillId, variants, chosen, edited } = this.rejected;
+    Object.assign(this, { skillId, variants, chosen, edited, taken: 0, state: "done", rejected: null });
+    this.turn++;
+    return true;
+  }
+
   async reject(): Promise<void> {
     const runs = this.variants.map((one) => one.runId).filter(Boolean);
+    const { skillId, chosen, edited } = this;
+    const variants = $state.snapshot(this.variants) as Variant[];
+    const wasDone = this.state === "done";
     await this.stop();
     this.clear();
+    this.rejected = wasDone ? { skillId, variants, chosen, edited } : null;
     const path = { project: story.id };
     await Promise.all(runs.map((run) => post("/projects/{project}/runs/{run}/reject", { path: { ...path, run } }).catch(() => undefined)));
   }
+}
+
+/** What was rejected, as it was shown. */
+interface Rejected {
+  skillId: string;
+  variants: Variant[];
+  chosen: number;
+  edited: string | null;
 }
 
 /** Where an answer was asked for, as its run records it: in characters, not in units of the editor. */

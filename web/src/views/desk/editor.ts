@@ -5,11 +5,13 @@ import { Compartment, EditorSelection, EditorState, RangeSetBuilder, type Extens
 import { Decoration, EditorView, keymap, ViewPlugin, type DecorationSet, type ViewUpdate } from "@codemirror/view";
 import { findChange } from "./merge";
 
+const MARGINS = { top: 72, bottom: 84 }; // pixels in which notices may lie, so the cursor stays out of them
+
 const theme = EditorView.theme({
   "&": { fontSize: "18px", color: "var(--ink)", backgroundColor: "transparent" },
   "&.cm-focused": { outline: "none" },
-  ".cm-scroller": { fontFamily: "var(--serif)", lineHeight: "1.75", overflow: "visible" },
-  ".cm-content": { padding: "0", caretColor: "var(--ink)", overflowWrap: "anywhere", textAutospace: "normal" },
+  ".cm-scroller": { fontFamily: "var(--serif)", lineHeight: "1.75", overflow: "visible", padding: `${MARGINS.top}px 0 ${MARGINS.bottom}px`, margin: `-${MARGINS.top}px 0 -${MARGINS.bottom}px`, pointerEvents: "none" }, // a card of a name is shown within these margins too
+  ".cm-content": { padding: "0", pointerEvents: "auto", caretColor: "var(--ink)", overflowWrap: "anywhere", textAutospace: "normal" },
   ".cm-line": { padding: "0" },
   "&.cm-indented .cm-line": { textIndent: "1.5em" },
   "&.cm-indented .cm-line.cm-first": { textIndent: "0" },
@@ -125,7 +127,7 @@ export class ChapterEditor {
         nonce ? EditorView.cspNonce.of(nonce) : [],
         history({ minDepth: 1000 }),
         EditorView.lineWrapping,
-        EditorView.scrollMargins.of(() => ({ top: 72, bottom: 84 })), // where notices may lie
+        EditorView.scrollMargins.of(() => MARGINS),
         search({ top: true }),
         highlightSelectionMatches({ minSelectionLength: 3, maxMatches: 200 }),
         extensions,

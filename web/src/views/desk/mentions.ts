@@ -3,16 +3,17 @@
  * are marked, moved along while somebody types, and searched again only in the lines that were changed.
  */
 import { StateEffect, StateField, type Extension } from "@codemirror/state";
-import { Decoration, EditorView, hoverTooltip, ViewPlugin, type DecorationSet, type Tooltip, type ViewUpdate } from "@codemirror/view";
+import { Decoration, EditorView, hoverTooltip, tooltips, ViewPlugin, type DecorationSet, type Tooltip, type ViewUpdate } from "@codemirror/view";
 import { get, post, type Schemas } from "../../lib/api";
 import { t } from "../../lib/i18n/index.svelte";
 import { nameKind } from "../../lib/kinds";
-import { makeHash } from "../../lib/router.svelte";
+import { makeHash, router } from "../../lib/router.svelte";
 import { story } from "../../lib/story.svelte";
 import { texts } from "./texts";
 
 type Found = Schemas["MentionInfo"];
 
+const HEADER = 48; // pixels at the top of the page that a card leaves free
 const PAUSE = 200; // milliseconds after the last change
 const setMentions = StateEffect.define<{ from: number; to: number; found: Found[] }>();
 
@@ -171,7 +172,22 @@ export function makeTooltip(view: EditorView, position: number, chapter: string)
     .catch(() => null);
 }
 
+/** A click with Ctrl or ⌘ on a name opens its entry. */
+function openEntry(event: MouseEvent, view: EditorView): boolean {
+  if (event.button !== 0 || !(event.ctrlKey || event.metaKey)) return false;
+  const position = view.posAtCoords({ x: event.clientX, y: event.clientY });
+  const entry = position === null ? undefined : entriesAt(view, position)?.entries[0];
+  if (entry) router.go([story.id, "codex", entry]);
+  return entry !== undefined;
+}
+
 /** Mark names, and show the card of one on hover as it stands at its place. */
 export function mentions(chapter: () => string): Extension {
-  return [marks, finder, hoverTooltip((view, position) => makeTooltip(view, position, chapter()), { hoverTime: 250 })];
+  return [
+    marks,
+    finder,
+    hoverTooltip((view, position) => makeTooltip(view, position, chapter()), { hoverTime: 250 }),
+    tooltips({ tooltipSpace: () => ({ left: 0, top: HEADER, right: innerWidth, bottom: innerHeight }) }),
+    EditorView.domEventHandlers({ mousedown: openEntry }),
+  ];
 }

@@ -43,6 +43,7 @@ export const texts = defineTexts({
   sentence: { en: "By sentence", zh: "逐句接受" },
   again: { en: "Again", zh: "重写" },
   reject: { en: "Reject", zh: "拒绝" },
+  rejected: { en: "The answer was rejected.", zh: "已拒绝这个回答。" },
   edit: { en: "Edit", zh: "修改" },
   writing: { en: "Writing", zh: "正在写" },
   stillWriting: { en: "An answer for this chapter is still being written. It will stand here when it is done.", zh: "本章还有一个回答正在写，写完后会出现在这里。" },

@@ -84,5 +84,4 @@ export const texts = defineTexts({
     zh: "预设在每个提示词中加入您自己的消息，并规定各自的位置。",
   },
   noMessages: { en: "This preset says nothing yet. Add a message.", zh: "此预设还没有内容。请添加消息。" },
-  leave: { en: "What you changed here is not saved. Save it first, or discard it.", zh: "此处的更改尚未保存。请先保存或放弃。" },
 });
