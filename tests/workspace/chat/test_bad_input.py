@@ -112,8 +112,9 @@ def test_a_player_who_has_left_is_told_so_before_their_line_is_recorded(pier: Pr
 def test_a_prompt_for_somebody_who_is_not_there_has_a_warning(pier: ProjectHandle) -> None:
     pier.participants.add("Old Pike")
 
-    def warn(**fields: str) -> list[str]:
-        return list(pier.assemble(pier.request(skill_id="chat", **fields)).warnings)
+    def warn(*, speaker_id: str, conversation_id: str = "") -> list[str]:
+        request = pier.request(skill_id="chat", speaker_id=speaker_id, conversation_id=conversation_id)
+        return list(pier.assemble(request).warnings)
 
     assert warn(conversation_id="Pier", speaker_id="Bo") == []
     pier.conversations.leave("Pier", "Bo")
