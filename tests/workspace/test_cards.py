@@ -345,9 +345,10 @@ def test_the_last_message_is_the_last_one_that_the_speaker_heard(pier: ProjectHa
     start_group(pier, tmp_path)
     pier.participants.edit_card("Bo", post_history="Last: {{lastMessage}}.")
     pier.conversations.record("Talk", "secret", speaker="Ann", audience=("Mara",))
-    prompt = ask(pier, "Bo", additional_input="Well?").prompt
+    prompt = ask(pier, "Bo", additional_input="").prompt
     assert "Last: line 5." in prompt
     assert "secret" not in prompt
+    assert "Last: Well?." in ask(pier, "Bo", additional_input="Well?").prompt
 
 
 def test_macros_that_mean_nothing_stay_and_are_named_in_one_warning(pier: ProjectHandle, tmp_path: Path) -> None:
