@@ -341,13 +341,25 @@ def test_variables_are_kept_in_the_continuity(pier: ProjectHandle, tmp_path: Pat
     assert "Turn 2." in ask(pier, "Mara", additional_input="Well?").prompt
 
 
+def test_where_several_cards_tell_circumstances_each_says_whose_card_it_is(pier: ProjectHandle, tmp_path: Path) -> None:
+    start_group(pier, tmp_path)
+    pier.participants.edit_card("Bo", scenario="A forge at noon.")
+    prompt = ask(pier, "Bo", additional_input="Well?").prompt
+    assert "[Circumstances of the conversation, by the card of Bo: A forge at noon.]" in prompt
+    assert "[Circumstances of the conversation, by the card of Mara: A pier at night.]" in prompt
+    pier.conversations.start(("Ann", "Bo"), title="Two")
+    two = pier.request(conversation_id="Two", speaker_id="Bo", recipe="chat", skill_id="", document_id="")
+    assert "[Circumstances of the conversation: A forge at noon.]" in pier.inspect(two).prompt
+
+
 def test_the_last_message_is_the_last_one_that_the_speaker_heard(pier: ProjectHandle, tmp_path: Path) -> None:
     start_group(pier, tmp_path)
     pier.participants.edit_card("Bo", post_history="Last: {{lastMessage}}.")
     pier.conversations.record("Talk", "secret", speaker="Ann", audience=("Mara",))
-    prompt = ask(pier, "Bo", additional_input="Well?").prompt
+    prompt = ask(pier, "Bo", additional_input="").prompt
     assert "Last: line 5." in prompt
     assert "secret" not in prompt
+    assert "Last: Well?." in ask(pier, "Bo", additional_input="Well?").prompt
 
 
 def test_macros_that_mean_nothing_stay_and_are_named_in_one_warning(pier: ProjectHandle, tmp_path: Path) -> None:

@@ -402,6 +402,17 @@ def test_a_whisper_says_that_it_was_one_where_its_own_conversation_remembers_it(
     assert "[Said before, Ann → Mara] Nobody has the rope." in mara
 
 
+def test_another_recent_conversation_is_told_where_everybody_present_took_part(party: ProjectHandle) -> None:
+    for others, title in ((("Mara", "Bo"), "Cabin"), (("Ann", "Mara", "Bo", "Cole"), "Deck")):
+        party.conversations.start(others, title=title)
+        party.conversations.record(title, f"Nothing of note, says {title}word.", speaker="Mara")
+    say(party, "Ann", "Hello.")
+    for recipe in ("chat", "character-chat"):
+        told = prompt_of(ask(party, "Mara", "What of the anchor?", recipe))
+        assert "[Another recent conversation: Deck]" in told
+        assert "Cabin" not in told, "Ann was not there"
+
+
 def test_a_join_or_a_leave_that_is_taken_back_counts_for_what_was_said_meanwhile(party: ProjectHandle) -> None:
     talks = party.conversations
     talks.join(TALK, "Cole")

@@ -94,7 +94,7 @@ def offer_public_parts(
     texts = (
         (f"[{name}]\n{description}" if is_named else description) if description else "",
         message("[{name}'s personality: {text}]", name=name, text=personality).render(language) if personality else "",
-        message("[Circumstances of the conversation: {text}]", text=scenario).render(language) if scenario else "",
+        _describe_scenario(scenario, name if is_named else "").render(language) if scenario else "",
     )
     for part, text in zip(("description", "personality", "scenario"), texts, strict=True):
         if text:
@@ -107,6 +107,13 @@ def offer_public_parts(
                 owner.listeners,
                 message("the card of somebody who takes part"),
             )
+
+
+def _describe_scenario(text: str, name: str) -> Sentence:
+    """Say in which circumstances a conversation takes place, and according to whose card where several tell of it."""
+    if name:
+        return message("[Circumstances of the conversation, by the card of {name}: {text}]", name=name, text=text)
+    return message("[Circumstances of the conversation: {text}]", text=text)
 
 
 def offer_own_parts(

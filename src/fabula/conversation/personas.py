@@ -151,6 +151,8 @@ def make_macro_values(request: Request, view: View, vantage: Vantage) -> MacroVa
         )
 
     def find_text(name: str) -> str | None:
+        if name in ("lastmessage", "lastusermessage") and request.additional_input.strip():
+            return request.additional_input  # the message that is being answered; the history ends before it
         match name:
             case "lastmessage":
                 found = find_last("user", "assistant", "system")
@@ -166,7 +168,7 @@ def make_macro_values(request: Request, view: View, vantage: Vantage) -> MacroVa
                 return find_card(view, player).description or None if player else None
             case _:
                 return card.find_text(name)
-        return found.content if found is not None else ""
+        return found.prompt_text if found is not None else ""
 
     newest = find_last("user", "assistant", "system")
     return replace(

@@ -19,7 +19,7 @@ from fabula.context.gather import FunctionSource
 from fabula.context.request import SourceRequest
 from fabula.conversation.model import Conversations, ConversationState
 from fabula.conversation.personas import place_for_listeners
-from fabula.conversation.presence import load_attendance
+from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.snapshot import load_newest_messages
 from fabula.conversation.tables import conversations
 from fabula.core.fragment import Fragment, Layer
@@ -90,10 +90,17 @@ def offer_recent_conversations(source_request: SourceRequest, view: View) -> Ite
         fragments = recent.author_fragments
     request = source_request.request
     current = f"talk:{request.conversation_id}"
-    found = [fragment for fragment in fragments if fragment.source != current][:MAX_RECENT]
     conversations = view.snapshot(Conversations)
     attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
+    found = [one for one in fragments if one.source != current and _is_shared(one, attendance)][:MAX_RECENT]
     return found if attendance is None else [place_for_listeners(one, attendance, source_request) for one in found]
+
+
+def _is_shared(fragment: Fragment, attendance: Attendance | None) -> bool:
+    """Whether everybody present knows a conversation, or nobody, which the gate judges; what only some know is left."""
+    if attendance is None or fragment.known_to is None or attendance.present.isdisjoint(fragment.known_to):
+        return True
+    return attendance.present <= fragment.known_to
 
 
 RECENT_CONVERSATION_SOURCE = FunctionSource(name="talks", function=offer_recent_conversations, blocking=False)

@@ -44,6 +44,14 @@ def test_all_answer_on_the_history_from_before_the_round(pier: ProjectHandle) ->
         assert prompt.count("Who lit the lamp?") == prompt.count("And then?") == 1
 
 
+def test_the_last_message_is_the_one_that_is_answered_without_the_sign_of_a_mention(pier: ProjectHandle) -> None:
+    pier.participants.edit("Mara", persona="PERSONA-MARA ({{lastMessage}}/{{lastUserMessage}})")
+    model = ScriptedProvider()
+    collect(pier.chat.send("Pier", "Good evening.", model=model))
+    collect(pier.chat.send("Pier", "@Mara, who lit the lamp?", model=model))
+    assert "(Mara, who lit the lamp?/Mara, who lit the lamp?)" in model.prompts[-1][1]
+
+
 def test_each_prompt_has_its_own_persona_and_the_names_of_all(pier: ProjectHandle) -> None:
     model = ScriptedProvider()
     collect(pier.chat.send("Pier", "Hello.", model=model))
