@@ -283,3 +283,18 @@ def test_chapters_have_their_numbers_in_the_book_wherever_they_are_named(harbour
             reed.search("velvetoar", until=name, character="reed")
         refusals.add((str(unread.value.message).replace(name, "N"), str(unfound.value.message)))
     assert len(refusals) == 1
+
+
+def test_what_a_principal_with_limits_sends_finds_no_entry_of_a_lorebook(harbour: Workspace) -> None:
+    owner = harbour.project("harbour")
+    owner.lorebooks.create("Sea")
+    owner.lorebooks.add_entry("Sea", {"key": ["kraken"], "content": "The kraken is the hollowfen."})
+    owner.lorebooks.add_entry("Sea", {"key": ["velvetoar"], "content": "An oar of the sablemoth."})
+    reed = harbour.project("harbour", Principal("reed", grants=REED))
+    place = {"projectId": "harbour", "documentId": "ch-4", "character": "reed", "eyes": "character"}
+    for sent in ({"additionalInput": "A kraken?"}, {"unsavedText": "A kraken."}):
+        told, hidden = (
+            one.assemble(one.read_request(json.dumps({**place, **sent}).encode())).prompt for one in (owner, reed)
+        )
+        assert ("hollowfen" in told, "hollowfen" in hidden) == (True, False)
+        assert ("sablemoth" in hidden) == ("additionalInput" in sent)  # a chapter that was granted names it
