@@ -214,3 +214,36 @@ def test_a_missing_thing_is_not_found_and_a_new_relation_is_in_the_answer(
     related = client.put(f"{base}/codex/Mara/relations/Will", json={"kind": "test-kind"}).json()
     assert "test-kind" in [one["kind"] for one in related["entry"]["relations"]]
     assert client.get(f"{base}/codex/Mara").json()["relations"] == related["entry"]["relations"]
+
+
+def test_a_chapter_is_not_moved_beside_itself(client: httpx2.Client, story: ProjectHandle) -> None:
+    before = [one.id for one in story.chapters.list_chapters()]
+    for where in ("after", "before"):
+        refused = client.put(f"/api/projects/{story.id}/chapters/1/place", json={where: "1"})
+        assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID")
+    assert [one.id for one in story.chapters.list_chapters()] == before
+
+
+def test_a_project_is_deleted_by_its_whole_name_only(client: httpx2.Client, workspace: Workspace) -> None:
+    made = workspace.create_project("Scratchpad").id
+    for part in ("Scratch", "pad", made[:10]):
+        assert client.delete(f"/api/projects/{part}").status_code == 404
+    assert client.delete("/api/projects/scratchpad").json()["id"] == made
+
+
+@pytest.mark.parametrize(
+    ("address", "body"),
+    [
+        ("series", {"title": "The\nCoast"}),
+        ("projects/1/lorebooks", {"name": "The\nCoast"}),
+        ("accounts", {"account": "ann", "name": "Ann\nB", "password": "a long one"}),
+        ("keys", {"label": "my\nscript"}),
+    ],
+)
+def test_a_title_or_name_has_one_line(
+    client: httpx2.Client, story: ProjectHandle, address: str, body: dict[str, str]
+) -> None:
+    refused = client.post(f"/api/{address}", json=body)
+    assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID"), refused.text
+    imported = client.post("/api/imports?title=a%0Ab&fileName=a.md", content=b"# One\n\nText.")
+    assert imported.status_code == 400

@@ -224,6 +224,14 @@ def test_what_is_added_or_removed_meanwhile_neither_repeats_nor_skips_what_stays
     assert len(seen) == len(set(seen))
 
 
+def test_nothing_is_skipped_where_the_last_item_of_a_page_was_removed() -> None:
+    items = [Item(one) for one in "bcdefg"]
+    _, cursor = cut_page(items, "id", None, 2)
+    page, cursor = cut_page(items, "id", cursor, 2)
+    items.remove(page[-1])
+    assert [one.id for one in cut_page(items, "id", cursor, 2)[0]] == ["f", "g"]
+
+
 @given(st.lists(st.sampled_from("abc"), max_size=40), st.integers(1, 9))
 def test_items_with_the_same_name_are_handed_out_once(names: list[str], size: int) -> None:
     items, seen, cursor = [Item(one) for one in names], list[Item](), None

@@ -88,13 +88,11 @@ def test_every_refusal_is_the_same_whether_the_thing_exists_or_not(coast: Worksp
 @pytest.mark.parametrize(
     "call",
     [
-        lambda project: project.search("alone"),
         lambda project: project.search("alone", until="ch-2"),
         lambda project: project.search("alone", everything=True),
         lambda project: project.inspect(project.request(document_id="ch-2", character="bo")),
         lambda project: project.chapters,
         lambda project: project.codex,
-        lambda project: project.request(),
         lambda project: project.save(),
         lambda project: project.working_memory(""),
     ],
@@ -283,3 +281,32 @@ def test_chapters_have_their_numbers_in_the_book_wherever_they_are_named(harbour
             reed.search("velvetoar", until=name, character="reed")
         refusals.add((str(unread.value.message).replace(name, "N"), str(unfound.value.message)))
     assert len(refusals) == 1
+
+
+def test_what_a_principal_with_limits_sends_finds_no_entry_of_a_lorebook(harbour: Workspace) -> None:
+    owner = harbour.project("harbour")
+    owner.lorebooks.create("Sea")
+    owner.lorebooks.add_entry("Sea", {"key": ["kraken"], "content": "The kraken is the hollowfen."})
+    owner.lorebooks.add_entry("Sea", {"key": ["velvetoar"], "content": "An oar of the sablemoth."})
+    reed = harbour.project("harbour", Principal("reed", grants=REED))
+    place = {"projectId": "harbour", "documentId": "ch-4", "character": "reed", "eyes": "character"}
+    for sent in ({"additionalInput": "A kraken?"}, {"unsavedText": "A kraken."}):
+        told, hidden = (
+            one.assemble(one.read_request(json.dumps({**place, **sent}).encode())).prompt for one in (owner, reed)
+        )
+        assert ("hollowfen" in told, "hollowfen" in hidden) == (True, False)
+        assert ("sablemoth" in hidden) == ("additionalInput" in sent)  # a chapter that was granted names it
+
+
+def test_what_a_player_leaves_open_is_its_own_character_at_the_last_chapter_that_it_may_read(
+    harbour: Workspace,
+) -> None:
+    reed = harbour.project("harbour", Principal("reed", grants=REED))
+    assert {one.document_id for one in reed.search("harbour Mara hid cobaltwell umbracoin")} == {"ch-1", "ch-4"}
+    for fields in ({}, {"character": "Reed"}, {"documentId": "ch-4"}):
+        request = reed.read_request(json.dumps({"projectId": "harbour", **fields}).encode())
+        assert (request.document_id, request.character) == ("ch-4", "reed")
+        assert list_told(reed.assemble(request).prompt) == ["ch-1", "ch-4"]
+    assert list_told(reed.assemble(reed.request()).prompt) == ["ch-1", "ch-4"]
+    with pytest.raises(FabulaError):
+        reed.search("harbour", everything=True)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from fabula.context.reasons import explain_gate
 from fabula.context.recipes import NOVEL
-from fabula.context.request import SourceRequest
+from fabula.context.request import SourceRequest, has_limits
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Fragment, Layer, Visibility
@@ -141,7 +141,10 @@ class LorebookSource:
         else:
             excerpt = _read_text_before_cursor(source_request)
         messages = excerpt.messages
-        if request.additional_input.strip():
+        is_sent_text_read = not has_limits(request.principal)  # else anybody could find entries by guessing their keys
+        if not is_sent_text_read and not is_chat and request.unsaved_text is not None:
+            messages = ()
+        if is_sent_text_read and request.additional_input.strip():
             messages = (*messages, ScanMessage(excerpt.user_name, request.additional_input))
         return ScanRequest(
             messages,

@@ -34,6 +34,7 @@ from fabula.server.openapi import BINARY, EVENTS
 from fabula.server.problems import choose_language
 from fabula.server.requests import (
     PageQuery,
+    check_whole_name,
     choose_provider,
     open_project,
     read_body,
@@ -303,6 +304,8 @@ class RouteTable:
             name = route.find_project(sent, access, self.workspace)
         if project is None and name is not None:
             project = open_project(self.workspace, access, str(name))
+            if route.verb == "workspace.delete_project":
+                check_whole_name(self.workspace, project, str(name))
         access.require(route.right, None if project is None else project.id, is_reading=route.method == "GET")
         if "if-match" in headers and not self._can_match(route):
             raise FabulaError(

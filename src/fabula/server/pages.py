@@ -36,7 +36,7 @@ def cut_page(items: Sequence[Any], key: str, cursor: str | None, limit: int) -> 
     if cursor:
         found = _read_cursor(cursor)
         places = [index for index, item in enumerate(items, 1) if str(name_of(item)) == found.last]
-        start = min(places, key=lambda place: abs(place - found.count), default=found.count)
+        start = min(places, key=lambda place: abs(place - found.count), default=max(found.count - 1, 0))
     end = start + limit
     if end >= len(items):
         return items[start:], None

@@ -23,7 +23,7 @@ from fabula.server.access import Access, refuse_project
 from fabula.server.pages import DEFAULT_LIMIT
 from fabula.server.routes.route import Route
 from fabula.server.security import get_headers
-from fabula.text.lookup import find_matches
+from fabula.text.lookup import find_matches, fold_name
 from fabula.workspace.grants import has_limits, refuse_request
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.schema import decode, refuse_data
@@ -61,6 +61,13 @@ def open_project(workspace: Workspace, access: Access, name: str) -> ProjectHand
     if project.id != ident:  # another project is called as this one, which is gone
         raise refuse_project()
     return project
+
+
+def check_whole_name(workspace: Workspace, project: ProjectHandle, name: str) -> None:
+    """Refuse a name that is only a part of the title or of the id of a project, as one that means nothing."""
+    summary = next(one for one in workspace.projects() if one.id == project.id)
+    if fold_name(name) not in map(fold_name, (summary.id, summary.title, str(summary.number))):
+        raise refuse_project()
 
 
 def choose_provider(project: ProjectHandle, name: str) -> ModelChoice:

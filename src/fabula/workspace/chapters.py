@@ -302,10 +302,14 @@ def _find_place(
     if beside is None:
         return None, None
     found = find_chapter(tx, beside)
+    if found.id == moving:
+        raise FabulaError(
+            Code.REQUEST_INVALID, message("A chapter cannot be moved before or after itself. Nothing was changed.")
+        )
     parent: str | None = tx.require(rows, id=found.id).parent_id
     siblings = rows.c.parent_id.is_(None) if parent is None else rows.c.parent_id == parent
     order: list[Row[Any]] = [*tx.rows(rows, siblings, order=(rows.c.place, rows.c.id), only=("id",))]
-    ids = [row.id for row in order if row.id != moving or row.id == found.id]
+    ids = [row.id for row in order if row.id != moving]
     return parent, ids.index(found.id) + (before is None)
 
 

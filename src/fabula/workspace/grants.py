@@ -77,6 +77,24 @@ def check_vantage(principal: Principal, vantage: Vantage, timeline: Timeline) ->
         raise refuse_request()
 
 
+def complete_granted(project: ProjectHandle, view: View, request: Request) -> Request:
+    """Fill in what somebody who plays a character leaves open: that character, and the last chapter that it may read.
+
+    A request in a conversation, or with a perspective of its own, stays as it is.
+    """
+    from fabula.workspace.reading import list_readable_documents
+
+    is_placed = bool(request.conversation_id or request.speaker_id)
+    if project.principal.grants.perspectives != _CHARACTER_ONLY or is_placed:
+        return request
+    if request.perspective in (None, Perspective.CHARACTER) and not request.character:
+        request = replace(request, perspective=Perspective.CHARACTER, character=find_own_character(project))
+    if not request.document_id:
+        documents = list_readable_documents(project, view)
+        request = replace(request, document_id=documents[-1].id if documents else "")
+    return request
+
+
 def find_granted_document(project: ProjectHandle, view: View, name: str) -> str:
     """Return the id of a document by any of its names, among those that a principal with limits may read.
 

@@ -44,7 +44,7 @@ from fabula.lorebook.source import explain_hidden
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.lookup import find_by_name
 from fabula.text.tokens.tokenizer import load_encoding
-from fabula.workspace.arguments import PositiveInt
+from fabula.workspace.arguments import PositiveInt, Title
 from fabula.workspace.names import read_knowers
 from fabula.workspace.story_places import END, START, read_place
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
@@ -106,7 +106,7 @@ class LorebookVerbs(ProjectVerbs):
         people = {entry.id: entry.name for entry in codex.entries} if codex is not None else {}
         return {**people, **{one: name_chapter(timeline, Position(one)) for one in documents}}
 
-    def create(self, name: str, *, rules: str = "fabula") -> Lorebook:
+    def create(self, name: Title, *, rules: str = "fabula") -> Lorebook:
         """Make an empty book."""
         empty = Lorebook(name=name, book={"name": name, "entries": {}}, format=WORLD_INFO.name)
         return self._save_new(replace(empty, rules=rules))

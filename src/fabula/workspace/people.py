@@ -18,7 +18,7 @@ from fabula.core.messages import message
 from fabula.core.story import Perspective
 from fabula.store.store import LOCAL_USER
 from fabula.text.lookup import find_by_name
-from fabula.workspace.arguments import check_verbs, read_choice
+from fabula.workspace.arguments import Title, check_verbs, read_choice
 from fabula.workspace.names import find_character_ids, find_knower, find_view_document
 from fabula.workspace.verbs import require_store
 
@@ -45,7 +45,7 @@ class PeopleVerbs:
         """Find somebody by the name of their account, or by their own."""
         return find_by_name(self.list_all(), person, what=message("account"), names_of=lambda one: (one.name, one.id))
 
-    def add(self, account: str, *, name: str = "", password: str = "") -> Person:
+    def add(self, account: str, *, name: Title = "", password: str = "") -> Person:
         """Let somebody in; without a password they come through the reverse proxy, or by keys alone."""
         with self._store.write(user=LOCAL_USER) as tx:
             added = access.add_person(tx, account, name=name, password=password)
@@ -122,7 +122,7 @@ class PeopleVerbs:
             return access.list_keys(reading, owner)
 
     def create_key(
-        self, label: str, *, person: str = LOCAL_USER, projects: Sequence[str] = (), rights: Sequence[str] = ()
+        self, label: Title, *, person: str = LOCAL_USER, projects: Sequence[str] = (), rights: Sequence[str] = ()
     ) -> NewKey:
         """Make the key of a program; by default for the owner of the store, all projects and all rights."""
         owner = self._find_owner(person)

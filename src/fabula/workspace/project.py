@@ -42,6 +42,7 @@ from fabula.workspace.grants import (
     check_request,
     check_unlimited,
     check_vantage,
+    complete_granted,
     find_granted_character,
     find_granted_document,
     has_limits,
@@ -276,8 +277,9 @@ class ProjectHandle:
         """
         view = self.view_with(fields.get("conversation_id") or "")
         is_placed = document_id is not None or any(fields.get(name) is not None for name in _PLACES)
-        if document_id is None:
-            check_unlimited(self.principal)
+        if document_id is None and has_limits(self.principal):
+            document_id = ""  # the last one that may be read, where the request has no other place
+        elif document_id is None:
             documents = (view.snapshot(Manuscript) or Manuscript()).documents
             document_id = documents[-1].id if documents else ""
         preset = fields.get("preset") or view.snapshot(Preset)
@@ -312,6 +314,7 @@ class ProjectHandle:
         A principal with limits names what it may know, and learns nothing of what it may not ask for.
         """
         if has_limits(self.principal):
+            request = complete_granted(self, view, request)
             request = replace(
                 request,
                 document_id=find_granted_document(self, view, request.document_id),
@@ -504,6 +507,10 @@ class ProjectHandle:
         """
         view, character, until = self.view, options.get("character"), options.get("until")
         if has_limits(self.principal):
+            if not character and not until and not options.get("everything"):
+                place = complete_granted(self, view, Request(project_id=self.id))
+                character, until = place.character, place.document_id
+                options["until"] = until
             options["character"] = character and find_granted_character(self, view, character)
             if until and until not in (self.principal.grants.documents or ()):
                 options["until"] = find_granted_document(self, view, until)

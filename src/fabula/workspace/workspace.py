@@ -254,7 +254,7 @@ class Workspace:
         path: str | Path,
         *,
         into: str | None = None,
-        title: str = "",
+        title: Title = "",
         language: str = "",
         progress: Progress | None = None,
     ) -> ImportReport:
@@ -407,7 +407,7 @@ class Workspace:
 
         return PeopleVerbs(self)
 
-    def create_series(self, title: str, *, language: str = "en") -> str:
+    def create_series(self, title: Title, *, language: str = "en") -> str:
         """Make a series without books; return its id (man-3)."""
         return series.create(self.store, title, language=language)
 
