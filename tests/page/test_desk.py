@@ -248,6 +248,17 @@ def test_a_name_in_the_last_paragraph_has_its_card_and_opens_its_entry(
     expect(page).to_have_url(re.compile("/codex/"))
 
 
+def test_an_empty_chapter_says_what_to_do_and_takes_what_is_typed(open_page: OpenPage, story: ProjectHandle) -> None:
+    made = story.chapters.add("Chapter 7", text="")
+    assert made.number == 7
+    page = open_page(f"#/{story.id}/write/{made.id}")
+    expect(page.locator(".cm-placeholder")).to_have_text("Write here, or ask the model to begin.")
+    expect(page.locator(".cm-content")).to_be_focused()
+    expect(page.locator(".where")).not_to_contain_text("Chapter 7")
+    page.keyboard.type("It rained.")
+    expect(page.locator(".cm-content")).to_have_text("It rained.")
+
+
 def test_a_rule_made_of_selected_text_is_in_the_prompt(open_page: OpenPage, story: ProjectHandle) -> None:
     page = open_chapter(open_page, story)
     type_at_end(page, "\n\nNobody ever whistles on this coast.")

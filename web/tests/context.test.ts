@@ -52,7 +52,7 @@ test("eyes that were chosen in the inspector are named beside the text, and can 
   context.choose({ eyes: "character", character: "m" });
   render(Cards);
   expect(screen.getByText(/Through the eyes of Mara Venn/)).toBeTruthy();
-  await fireEvent.click(screen.getByRole("button", { name: "as usual" }));
+  await fireEvent.click(screen.getByRole("button", { name: "Reset" }));
   expect(screen.queryByText(/Through the eyes of/)).toBeNull();
   expect(context.choices.eyes).toBeUndefined();
 });

@@ -55,7 +55,7 @@ test("the question, how far and by what are asked for, and kept in the address",
   await fireEvent.click(screen.getByLabelText("Also by meaning"));
   await waitFor(() => expect(asked.at(-1)?.get("byMeaning")).toBe("true"));
   expect(location.hash).toBe("#/b/search?words=the+lamp&until=c&meaning=yes");
-  expect(await screen.findByText(/still being made/)).toBeTruthy();
+  expect(await screen.findByText(/not ready yet/)).toBeTruthy();
 });
 
 test("nothing found and warnings are said", async () => {

@@ -43,7 +43,7 @@ export const texts = defineTexts({
   },
   barEmpty: { en: "The model's context is shown here while you write.", zh: "写作时，这里显示模型看到的内容。" },
   fromCache: { en: "{share} % from cache", zh: "{share}% 来自缓存" },
-  prefixKept: { en: "beginning unchanged", zh: "开头未变" },
+  prefixKept: { en: "starts like the last prompt", zh: "开头与上次相同" },
   signIn: { en: "Sign in", zh: "登录" },
   signedOut: {
     en: "Your session has ended. Open the link that “fabula serve” prints, or sign in with your account. What you wrote is kept here.",
@@ -69,7 +69,7 @@ export const texts = defineTexts({
   keptHere: { en: "Kept here", zh: "已存本机" },
   conflict: { en: "Changed elsewhere", zh: "别处已改动" },
   inAndOut: { en: "{in} in · {out} out", zh: "{in} 项在内 · {out} 项未用" },
-  prefixNew: { en: "new beginning", zh: "开头已变" },
+  prefixNew: { en: "starts differently from the last prompt", zh: "开头与上次不同" },
   conversation: { en: "Conversation", zh: "对话" },
   viewpoint: { en: "Through whose eyes", zh: "视角人物" },
   viewpointHint: { en: "Prompts for this chapter hold what this character knows, and other characters do not know what it tells.", zh: "本章的提示词只含这个人物知道的内容；其他人物不知道本章所写的事。" },

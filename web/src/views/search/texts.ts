@@ -13,7 +13,7 @@ export const texts = defineTexts({
   meaningHint: { en: "Needs vectors, which are made on this machine or by the server in your settings.", zh: "需要向量：由本机或设置里的服务生成。" },
   byWords: { en: { one: "{n} passage, by words", other: "{n} passages, by words" }, zh: "{n} 段，按词语" },
   byBoth: { en: { one: "{n} passage, by words and meaning", other: "{n} passages, by words and meaning" }, zh: "{n} 段，按词语和意思" },
-  noVectors: { en: "The vectors for meaning are still being made, so words alone were compared. Search again in a while.", zh: "按意思搜索的向量还在生成，这次只比较了词语。请稍后再搜。" },
+  noVectors: { en: "The search by meaning is not ready yet, so only words were compared. Search again in a few minutes.", zh: "按意思搜索尚未就绪，这次只比较了词语。请稍后再搜。" },
   nothing: { en: "Nothing was found", zh: "没有找到" },
   nothingText: { en: "Try other words that the text may have used, or search further.", zh: "换一些原文可能用过的词，或扩大范围。" },
   emptyTitle: { en: "Find a scene that you half remember", zh: "找回记不清的场景" },
