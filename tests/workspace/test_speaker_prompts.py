@@ -44,7 +44,7 @@ def ask(project: ProjectHandle, speaker: str, document: str | None = None, curso
     return project.inspect(request)
 
 
-@pytest.mark.parametrize("document", [None, "ch-02"])
+@pytest.mark.parametrize("document", [None, "ch-01"])
 def test_a_character_is_told_its_world_and_nothing_of_how_the_book_is_written(
     coast: ProjectHandle, document: str | None
 ) -> None:
@@ -59,7 +59,7 @@ def test_a_character_is_told_its_world_and_nothing_of_how_the_book_is_written(
         "The cursor stands",
     ):
         assert words not in prompt, words
-    writing = coast.inspect(coast.request(document_id="ch-02", cursor=900, skill_id="continue")).prompt
+    writing = coast.inspect(coast.request(document_id="ch-01", cursor=900, skill_id="continue")).prompt
     for words in ("Third person limited", "Plain, dry and exact", "End on an action", "The cursor stands"):
         assert words in writing, words
 
@@ -69,9 +69,9 @@ def test_an_agent_works_for_the_writer_and_is_told_how_the_book_is_written(coast
 
 
 def test_a_character_is_told_no_text_behind_the_cursor(coast: ProjectHandle) -> None:
-    behind = " ".join(coast.chapters.read("ch-02").text[2000:2060].split())
-    assert behind in coast.inspect(coast.request(document_id="ch-02", cursor=2000, skill_id="continue")).prompt
-    assert behind not in ask(coast, "Mara Venn", "ch-02", 2000).prompt
+    behind = " ".join(coast.chapters.read("ch-01").text[2000:2060].split())
+    assert behind in coast.inspect(coast.request(document_id="ch-01", cursor=2000, skill_id="continue")).prompt
+    assert behind not in ask(coast, "Mara Venn", "ch-01", 2000).prompt
 
 
 def test_the_reason_why_a_character_is_not_told_the_style_says_so(coast: ProjectHandle) -> None:
