@@ -112,7 +112,7 @@ def test_a_player_who_has_left_is_told_so_before_their_line_is_recorded(pier: Pr
 def test_a_prompt_for_somebody_who_is_not_there_has_a_warning(pier: ProjectHandle) -> None:
     pier.participants.add("Old Pike")
 
-    def warn(**fields: str) -> list[str]:
+    def warn(**fields: Any) -> list[str]:
         return list(pier.assemble(pier.request(skill_id="chat", **fields)).warnings)
 
     assert warn(conversation_id="Pier", speaker_id="Bo") == []
