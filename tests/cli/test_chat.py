@@ -326,6 +326,18 @@ def test_a_player_who_has_left_is_told_how_to_come_back(chat: Chat) -> None:
     assert chat.told.count("Mara Venn is not present in this conversation. Let them join first.") == 2
 
 
+def test_nobody_whispers_to_themselves(chat: Chat) -> None:
+    chat.run("--with", "Hope Tarn", "--title", "Pier", lines="One.\n/whisper Player Two.\n", code=1)
+    assert "You speak as Player. Say to whom else: /whisper NAME TEXT" in chat.told
+    assert "Two." not in chat.room.run("history", "show", "Coast", "Pier")
+
+
+def test_a_search_for_nothing_and_only_without_with_are_refused(chat: Chat) -> None:
+    assert "Say what to search for." in chat.room.run("history", "search", "Coast", " ", code=2)
+    for option in ("--only", "--any"):
+        assert "Say with whom: --with NAME" in chat.room.run("history", "list", "Coast", option, code=2)
+
+
 def test_wrong_names_are_refused_before_anything_begins(chat: Chat) -> None:
     before = [chat.room.read(one, "list", "Coast") for one in ("history", "participant")]
     refused = {

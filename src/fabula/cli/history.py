@@ -13,6 +13,7 @@ from fabula.cli.options import IDS, JSON, PROJECT, STORE
 from fabula.cli.output import (
     current_language,
     format_time,
+    invalid_request,
     print_json,
     print_line,
     print_warnings,
@@ -58,6 +59,8 @@ def list_conversations(
     """
     from fabula.workspace.schemas.conversations import describe_conversation
 
+    if (only or any_of) and not participants:
+        raise invalid_request("--only and --any are about --with. Say with whom: --with NAME")
     with open_project(project, store) as opened:
         match: ParticipantMatch = "exact" if only else "intersection" if any_of else "subset"
         found = opened.conversations.list_page(participants or (), match=match, page=page, limit=limit)
@@ -283,6 +286,8 @@ def search(
     """
     from fabula.workspace.schemas.conversations import describe_found_message
 
+    if not text.strip():
+        raise invalid_request("Say what to search for. To list the conversations: fabula history list PROJECT")
     with open_project(project, store) as opened:
         found = opened.conversations.search(text, conversation=conversation, limit=limit)
         every = {ident: opened.conversations.get(ident) for ident in {one.conversation_id for one in found}}

@@ -46,6 +46,8 @@ def whisper(session: ChatSession, rest: str) -> None:
     name, text = session.split_name(rest)
     if not name or not text:
         raise invalid_request("Say to whom, and what: /whisper NAME TEXT")
+    if session.me and session.project.participants.get(name).id == session.me:
+        raise invalid_request("You speak as {name}. Say to whom else: /whisper NAME TEXT", name=session.name_myself())
     session.say(text, (name,))
 
 
