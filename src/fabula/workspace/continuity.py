@@ -246,6 +246,7 @@ class StoredContinuity:
 
     def commit(self, project_id: str, assembly_id: str, *, user: str = "") -> None:
         """Let the next request follow on from this assembly of a user, made by this process or another."""
+        self._store.require_open()
         _check_user(assembly_id, user)
         with self._changed:
             queued = self._queue.assemblies.get(assembly_id)
