@@ -36,7 +36,7 @@ def chat(
     mode: Annotated[str, Option("--mode", help="Who answers: free_chat, group, quiz, werewolf, workflow …")] = "",
     roles: Annotated[
         list[str] | None,
-        Option("--role", help="Who has a role of the mode: ROLE=NAME; or an option of it: choice=turn."),
+        Option("--role", help="Who has a role of the mode: ROLE=NAME; or an option of it: OPTION=VALUE."),
     ] = None,
     speaker: Annotated[str, Option("--as", help="Whom you speak as; the player, by default.")] = "",
     conversation: Annotated[str, Option("--conversation", help="The conversation to go on with.")] = "",
