@@ -26,6 +26,7 @@ from fabula.context.recipes import NOVEL, RECIPES, CompletePreset, Preset, Recip
 from fabula.context.request import Request, validate_request
 from fabula.context.result import Result
 from fabula.context.vantage import resolve_vantage
+from fabula.core.background import ANSWERING
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment
 from fabula.core.messages import Sentence, join_names, message
@@ -118,7 +119,8 @@ class Engine:
         The `source` of a fragment is its identity: of retrieved fragments with the same one, the best is used.
         """
         request = validate_request(request)
-        with self._admission.admit(f"{request.project_id}\x1f{request.conversation_id or request.document_id}"):
+        place = f"{request.project_id}\x1f{request.conversation_id or request.document_id}"
+        with self._admission.admit(place), ANSWERING:
             result = self._assemble(request, view, list(fragments), continuity, dry_run=False)
         with self._count_lock:
             self._counts = (self._counts[0] + 1, self._counts[1] + result.token_count)

@@ -11,14 +11,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import takewhile
 
 from msgspec import Struct
 
+from fabula.core.background import WAITING, start_in_background, work_on
 from fabula.search.index import disk_cache
 from fabula.search.index.index import SearchIndex
-from fabula.search.index.inverted_index import count_postings, do_nothing
+from fabula.search.index.inverted_index import count_postings
 from fabula.search.index.passages import DocumentText, count_new_characters, cut_into_passages
 from fabula.search.model import SearchDocument
 
@@ -27,7 +29,6 @@ log = logging.getLogger("fabula.search")
 IMMEDIATE_CHARACTERS = 120_000  # that are indexed while a request waits
 IMMEDIATE_PASSAGES = 15_000  # in an index that is updated while a request waits
 UPDATE_PAUSE = 1.0  # seconds for which edits gather before the index of a long book is updated
-WORK_SECONDS, REST_SECONDS = 0.001, 0.0005  # of building in the background, in turn
 MIN_NEW_SHARE = 0.1  # of all characters that must be new for the cache file to be written again
 CONVERSATION_PREFIX = "talk:"  # of the ids of documents that are conversations
 PARTICIPANT_TEXTS = "kept"  # what stands behind `#` in the id of a document with the texts of a participant
@@ -97,8 +98,10 @@ class Corpus:
         builder.raise_failure()
         self.is_done.clear()
         builder.build_later(self)
-        if wait_seconds and self.is_done.wait(wait_seconds):
-            return self.get_index()
+        if wait_seconds:
+            with WAITING:
+                is_done = self.is_done.wait(wait_seconds)
+            return self.get_index() if is_done else None
         return None
 
     def get_usable_index(self, *, wait_seconds: float = 0.0) -> UsableIndex | None:
@@ -140,22 +143,25 @@ class Corpus:
             new += count_new_characters(old[0].text if old is not None else "", text.text)
         return new + max(self.conversations.characters - builder.conversation_characters, 0)
 
-    def cut_texts(self) -> CutTexts:
+    def cut_texts(self, after_each: Callable[[], None] = work_on) -> CutTexts:
         """The texts cut into passages, once; whatever stayed the same is taken from the latest index."""
-        with self._builder.cut_lock:
+        with self._builder.hold_cut_lock():
             if self._cut_texts is None:
-                known = self._builder.cut_texts
-                self._cut_texts = {text.id: _cut(text, known.get(text.id)) for text in self.texts}
+                known, cut = self._builder.cut_texts, {}
+                for text in self.texts:
+                    cut[text.id] = _cut(text, known.get(text.id))
+                    after_each()
+                self._cut_texts = cut
             return self._cut_texts
 
     def list_documents(self) -> list[SearchDocument]:
         """All texts and conversations as search documents."""
         cut_texts = self.cut_texts()
-        with self._builder.cut_lock:
+        with self._builder.hold_cut_lock():
             said = self.conversations.read_documents()
         return [*(document for _, document in cut_texts.values()), *said]
 
-    def build(self, progress: Progress | None, after_each: Callable[[], None] = do_nothing) -> SearchIndex:
+    def build(self, progress: Progress | None, after_each: Callable[[], None] = work_on) -> SearchIndex:
         """Build the index unless it is built; the caller has the lock of the builder."""
         if self.built is None:
             self.built = self._builder.build(self, progress, after_each)
@@ -188,7 +194,7 @@ class _IndexBuilder:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.cut_lock = threading.Lock()
+        self._cut_lock = threading.Lock()
         self.progress = (0, 0)
         self.latest: SearchIndex | None = None
         self.build_count = 0
@@ -198,6 +204,16 @@ class _IndexBuilder:
         self._background_lock = threading.Lock()
         self._wanted: Corpus | None = None  # to be built in the background next
         self._is_running = False
+
+    @contextmanager
+    def hold_cut_lock(self) -> Iterator[None]:
+        """Hold the lock under which texts are cut; whoever waits for it is not given way to."""
+        with WAITING:
+            self._cut_lock.acquire()
+        try:
+            yield
+        finally:
+            self._cut_lock.release()
 
     def raise_failure(self) -> None:
         """Raise what went wrong in the background, once."""
@@ -214,9 +230,9 @@ class _IndexBuilder:
             if self._is_running:
                 return
             self._is_running = True
-        threading.Thread(target=self._build_wanted, args=(pause,), name="search-index", daemon=True).start()
+        start_in_background(lambda give_way: self._build_wanted(pause, give_way), "search-index")
 
-    def _build_wanted(self, pause: float) -> None:
+    def _build_wanted(self, pause: float, give_way: Callable[[], None]) -> None:
         while True:
             time.sleep(pause)
             with self._background_lock:
@@ -226,7 +242,7 @@ class _IndexBuilder:
                     return
             try:
                 with self.lock:
-                    corpus.build(None, Pauses().take)
+                    corpus.build(None, give_way)
             except Exception as error:
                 log.warning("the search index of %s could not be made: %s", corpus.project_id, type(error).__name__)
                 self._failure = error
@@ -234,7 +250,7 @@ class _IndexBuilder:
 
     def build(self, corpus: Corpus, progress: Progress | None, after_each: Callable[[], None]) -> SearchIndex:
         """The index of a corpus, made from the latest one and from the cache file as far as they go."""
-        cut_texts = corpus.cut_texts()
+        cut_texts = corpus.cut_texts(after_each)
         index = self._index(corpus, corpus.list_documents(), progress, after_each)
         self.cut_texts, self.conversation_characters = cut_texts, corpus.conversations.characters
         self.latest = index
@@ -270,19 +286,6 @@ class _IndexBuilder:
             cache_error = disk_cache.write_postings(corpus.project_id, documents, index.postings) or cache_error
         index.cache_error = cache_error
         return index
-
-
-class Pauses:
-    """Short pauses of a thread in the background, so that requests need not wait for the interpreter's lock."""
-
-    def __init__(self) -> None:
-        self._last = time.perf_counter()
-
-    def take(self) -> None:
-        """Pause a moment, if the last pause was long enough ago."""
-        if time.perf_counter() - self._last > WORK_SECONDS:
-            time.sleep(REST_SECONDS)
-            self._last = time.perf_counter()
 
 
 def _cut(

@@ -80,7 +80,7 @@ from fabula.text.sentences import find_sentence_starts
 from fabula.text.stemmer import stem
 from fabula.text.telling import measure_sentence
 
-MIN_CHANCE = 0.2  # that a reader finds a sentence worth knowing
+MIN_CHANCE = 0.13  # that a reader finds a sentence worth knowing
 MIN_PART_LENGTH = 30  # characters of a part of a Chinese sentence that is too long
 MIN_TOLD_LENGTH = 10  # characters of a Chinese sentence before the speech to which it leads over
 MIN_OPEN_LENGTH = 55  # characters of a sentence that may end with a word which only other sentences explain

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Literal
@@ -24,6 +23,7 @@ from fabula.codex.facts.find import MAX_PARAGRAPH, FactNames, FactSentence, find
 from fabula.codex.facts.quotations import FoundQuotation, Quotation, find_quotations
 from fabula.codex.model import Codex
 from fabula.context.gate import judge_fragment
+from fabula.core.background import WAITING, start_in_background, work_on
 from fabula.core.fragment import Fragment, Visibility
 from fabula.core.relevance import FACT
 from fabula.core.story import Perspective, Position, Timeline, Vantage
@@ -37,14 +37,14 @@ MAX_FACTS = 24  # of one entry, the most telling ones
 MIN_FACTS = 5  # of one entry that may enter prompts, where so many are likely enough worth knowing
 OFTEN = 30  # mentions of an entry, which has five facts in prompts if it can
 # the least chances that a reader finds a sentence worth knowing which may enter prompts
-POSSIBLE = 0.62  # of one of an entry that is named often
-TELLING = 0.6  # of others that show by their form that they last, or what became of somebody
-LIKELY = 0.66  # of all that need not fit the scene
-QUITE_LIKELY = 0.72  # of others whose form shows nothing
-VERY_LIKELY = 0.9  # of those behind the first five
+POSSIBLE = 0.3  # of one of an entry that is named often
+TELLING = 0.38  # of others that show by their form that they last, or what became of somebody
+LIKELY = 0.5  # of all that need not fit the scene
+QUITE_LIKELY = 0.5  # of others whose form shows nothing
+VERY_LIKELY = 0.75  # of those behind the first five
 PER_ENTRY = 3  # facts of one entry in a prompt, unless a setting says otherwise
 IMMEDIATE_CHARACTERS = 60_000  # that are read while a request waits
-QUOTATION_WORTH = VERY_LIKELY  # of a sentence because a model quotes it
+QUOTATION_WORTH = 0.9  # of a sentence because a model quotes it
 MIN_SHARED_TERMS = 0.6  # of the terms of two facts about one thing, of which the later one is true from then on
 MIN_SAID_TERMS = 0.8  # of the terms of a fact that its entry has too, which says the same then
 FACT_PREFIX = "fact:"  # in the source of a fact, before its id
@@ -250,10 +250,13 @@ class Facts:
                 return True
             if reader.lock.acquire(blocking=False):
                 reader.is_in_background = True
-                threading.Thread(target=self._read_in_background, name="facts", daemon=True).start()
-        if wait_seconds and reader.lock.acquire(timeout=wait_seconds):
-            reader.lock.release()
-            return self.prepare()
+                start_in_background(self._read_in_background, "facts")
+        if wait_seconds:
+            with WAITING:
+                is_read = reader.lock.acquire(timeout=wait_seconds)
+            if is_read:
+                reader.lock.release()
+                return self.prepare()
         return False
 
     def read(self) -> tuple[_ReadDocument, ...]:
@@ -263,9 +266,9 @@ class Facts:
                 self._documents = self._reader.read(self) if self._documents is None else self._documents
         return self._documents
 
-    def _read_in_background(self) -> None:
+    def _read_in_background(self, give_way: Callable[[], None]) -> None:
         try:
-            self._documents = self._reader.read(self)
+            self._documents = self._reader.read(self, give_way)
         except Exception as error:
             log.warning("the facts of a project could not be read: %s", type(error).__name__)
             self._reader.failure = error
@@ -308,8 +311,11 @@ class _FactReader:
                 break
         return new
 
-    def read(self, facts: Facts) -> tuple[_ReadDocument, ...]:
-        """The texts of a snapshot with their facts; what was read before is not read again."""
+    def read(self, facts: Facts, after_each: Callable[[], None] = work_on) -> tuple[_ReadDocument, ...]:
+        """The texts of a snapshot with their facts; what was read before is not read again.
+
+        `after_each` is called after each paragraph that is read.
+        """
         matcher = facts.codex.name_matcher
         if matcher is not self.matcher:
             self.matcher, self.documents = matcher, {}
@@ -318,7 +324,9 @@ class _FactReader:
         for text in facts.texts:
             old = self.documents.get(text.id)
             is_same = old is not None and old.text == text
-            documents[text.id] = old if old is not None and is_same else _read_document(text, matcher, names, old)
+            if old is None or not is_same:
+                old = _read_document(text, matcher, names, old, after_each)
+            documents[text.id] = old
         self.documents = documents
         return tuple(documents.values())
 
@@ -332,7 +340,13 @@ class _FactReader:
         return known[1]
 
 
-def _read_document(text: FactText, matcher: NameMatcher, names: FactNames, old: _ReadDocument | None) -> _ReadDocument:
+def _read_document(
+    text: FactText,
+    matcher: NameMatcher,
+    names: FactNames,
+    old: _ReadDocument | None,
+    after_each: Callable[[], None],
+) -> _ReadDocument:
     known_paragraphs = old.paragraphs if old is not None else {}
     paragraphs: dict[str, _ReadParagraph] = {}
     found: dict[str, list[Fact]] = {}
@@ -342,7 +356,7 @@ def _read_document(text: FactText, matcher: NameMatcher, names: FactNames, old: 
         known = known_paragraphs.get(line)
         if known is None:
             known = _read_paragraph(line, matcher, names)
-            time.sleep(0)  # let a thread run that answers a request
+            after_each()
         paragraphs[line] = known
         mentions.update(known.named)
         for sentence in known.sentences:

@@ -17,6 +17,7 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
+from fabula.core.background import work_on
 from fabula.search.message_header import parse_message_header
 from fabula.search.model import Passage, SearchDocument
 from fabula.text.bounded_cache import BoundedTextCache
@@ -53,15 +54,11 @@ class _TermPlaces(dict[str, int]):
         return place
 
 
-def do_nothing() -> None:
-    """Go on at once."""
-
-
 def count_postings(
     document: SearchDocument,
     previous: SearchDocument | None = None,
     known: Postings | None = None,
-    after_each: Callable[[], None] = do_nothing,
+    after_each: Callable[[], None] = work_on,
 ) -> Postings:
     """The postings of a document; `previous` and `known` are the same document as it was, to reuse unchanged rows.
 
