@@ -235,10 +235,19 @@ def check_length(text: str, *, limit: int = MAX_MESSAGE_CHARACTERS) -> None:
 
 
 def select_branch(
-    tx: WriteTransaction, conversation_id: str, message_id: str | None, *, expected: int | None = None
+    tx: WriteTransaction,
+    conversation_id: str,
+    message_id: str | None,
+    *,
+    expected: int | None = None,
+    place: int | None = None,
 ) -> int:
-    """Make the path to a message the active one, or an empty path; return the conversation's new version."""
+    """Make the path to a message the active one, or an empty path; return the conversation's new version.
+
+    `place` is the number behind which it went on before, where that is known: of a message that was deleted since.
+    """
     number = BEGINNING if message_id is None else _find_number(tx, conversation_id, message_id)
+    number = number if place is None else place
     said = tx.require(conversations, id=conversation_id).said
     values = {
         "leaf_id": message_id,

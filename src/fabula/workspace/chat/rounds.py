@@ -193,7 +193,8 @@ def store_reply(
     is_first = sibling_of is not None and parent is None
     stored = edits.add_message(tx, conversation_id, replace(reply, parent_id=parent), as_first=is_first)
     if active_leaf is not None:
-        edits.select_branch(tx, conversation_id, active_leaf)
+        place = row.said - 1 if row.after_number is None else row.after_number
+        edits.select_branch(tx, conversation_id, active_leaf, place=place)
     if not reply.final:
         return stored
     chat = load_chat(tx, conversation_id)
