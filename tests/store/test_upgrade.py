@@ -202,7 +202,9 @@ def test_wrong_passwords_move_into_a_table_of_their_own_and_cut_off_requests_sta
 def test_an_upgrade_keeps_who_heard_what_and_who_is_present(empty: list[str]) -> None:
     _make_store(empty[0], "0023")
     engine = _make_engine(empty[0])
-    ranges = {  # of a conversation that goes on behind its second message, though four more were said
+    ranges: dict[
+        str, list[tuple[int, int | None]]
+    ] = {  # of a conversation that goes on behind its second message, though four more were said
         "pawn:stayed": [(0, None)],
         "left": [(0, 2)],
         "came": [(3, None)],

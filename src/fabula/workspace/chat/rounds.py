@@ -7,7 +7,6 @@ waited for, in one transaction. So a round goes on where it stopped, after a fai
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import zip_longest
 from math import inf
 from typing import Any
 
@@ -226,8 +225,9 @@ def _copy_parallel_replies(tx: WriteTransaction, chat: ChatState, leaf: str | No
         return {}
     copies: dict[str, str] = {}
     attendance = chat.attendance
-    later = [row.number for row in path[2:]]
-    for said, next_number in zip_longest((read_struct(Message, row) for row in path[1:]), later, fillvalue=inf):
+    later: list[float] = [*(row.number for row in path[2:]), inf]
+    for row, next_number in zip(path[1:], later, strict=False):
+        said = read_struct(Message, row)
         if said.final and said.extra.get(HISTORY_END) != end:
             break
         if not said.final:
