@@ -1,18 +1,20 @@
 """The oracle of conversations: which planted words a speaker's prompt may hold, and which it must.
 
-It replays what happened (who came, who went, who said what to whom) and asks neither the rule of presence nor the gate.
+It replays what happened (who came, who went, who said what to whom) on each branch by itself, and asks neither the rule
+of presence nor the gate.
 Each word belongs to one message or one fact, and each of these says plainly who may know it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 from msgspec import Struct, field
 
 from tests.canaries.oracle import find_words
 
-__all__ = ["Fact", "Hearing", "Question", "SaidMessage", "Talk"]
+__all__ = ["Fact", "Happening", "Hearing", "Question", "SaidMessage", "Talk"]
 
 READER = "reader"
 PLAYER = "player:"
@@ -41,30 +43,91 @@ class SaidMessage(Struct):
         return find_words(self.text)
 
 
+class Happening(Struct):
+    """Somebody came, left or said something, behind what happened there before; None: at the beginning."""
+
+    kind: Literal["join", "leave", "say"]
+    who: str  # of a message, its id
+    before: str | None
+
+
 class Talk(Struct):
-    """What happened in a conversation, in order."""
+    """What happened in a conversation: a tree, in which each happening holds for those that follow on from it."""
 
     id: str
     started_with: frozenset[str]
     title_word: str = ""
-    events: list[tuple[str, str]] = field(default_factory=list)  # join, leave or say, and whose id
+    happenings: dict[str, Happening] = field(default_factory=dict)  # of messages by their ids, in order
+    last_behind: dict[str | None, str] = field(default_factory=dict)  # by the message; where something happened there
     messages: dict[str, SaidMessage] = field(default_factory=dict)
     leaf: str | None = None
+    place: str | None = None  # the message behind which it goes on: the leaf, or one deleted behind it
     has_own_recaps: bool = False  # a person wrote one, which says something else than the messages
 
     @property
     def everybody(self) -> frozenset[str]:
         """Everybody who ever took part."""
-        return self.started_with | {who for event, who in self.events if event == "join"}
+        return self.started_with | {one.who for one in self.happenings.values() if one.kind == "join"}
 
     @property
     def present(self) -> frozenset[str]:
         """Who is there now."""
-        return self._replay()[1]
+        return self.find_present_behind(self.leaf)
+
+    @property
+    def taking_part(self) -> frozenset[str]:
+        """Everybody who ever came on this branch."""
+        found = set(self.started_with)
+        at = self._find_last(self.place)
+        while at is not None:
+            if self.happenings[at].kind == "join":
+                found.add(self.happenings[at].who)
+            at = self.happenings[at].before
+        return frozenset(found)
+
+    def say(self, said: SaidMessage) -> None:
+        """Take note of a message; it goes on from there."""
+        place = self.place if said.parent == self.leaf else said.parent
+        self.messages[said.id] = said
+        self.happenings[said.id] = Happening("say", said.id, self._find_last(place))
+        self.go_to(said.id)
+
+    def change(self, kind: Literal["join", "leave"], who: str) -> str:
+        """Take note that somebody came or left where it goes on; return the name of that."""
+        name = f"{kind}-{len(self.happenings)}-{who}"
+        self.happenings[name] = Happening(kind, who, self._find_last(self.place))
+        self.last_behind[self.place] = name
+        return name
+
+    def take_back(self, name: str) -> None:
+        """Let it not have happened that somebody came or left: what followed on from it follows on from before it."""
+        gone = self.happenings.pop(name)
+        for one in self.happenings.values():
+            if one.before == name:
+                one.before = gone.before
+        for place, last in list(self.last_behind.items()):
+            if last == name:
+                del self.last_behind[place]
+                if gone.before is not None and self.happenings[gone.before].kind != "say":
+                    self.last_behind[place] = gone.before
+
+    def go_to(self, leaf: str | None) -> None:
+        """Let it go on behind another message."""
+        self.leaf = self.place = leaf
+
+    def find_present_behind(self, message_id: str | None) -> frozenset[str]:
+        """Who is there when something is said behind a message."""
+        place = self.place if message_id == self.leaf else message_id
+        return self._list_present()[self._find_last(place)]
 
     def find_hearers(self) -> dict[str, frozenset[str]]:
         """Who heard each message."""
-        return self._replay()[0]
+        present, heard = self._list_present(), dict[str, frozenset[str]]()
+        for said in self.messages.values():
+            there = present[said.id]
+            listening = there if said.audience is None else there & said.audience
+            heard[said.id] = listening | {said.speaker}
+        return heard
 
     def list_path(self) -> list[SaidMessage]:
         """The messages from the first to the newest one of the active branch."""
@@ -84,18 +147,19 @@ class Talk(Struct):
             if said.parent == ident:
                 said.parent = gone.parent
 
-    def _replay(self) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
-        present, heard = set(self.started_with), dict[str, frozenset[str]]()
-        for event, ident in self.events:
-            if event == "join":
-                present.add(ident)
-            elif event == "leave":
-                present.discard(ident)
-            else:
-                said = self.messages[ident]
-                listening = present if said.audience is None else present & said.audience
-                heard[ident] = frozenset(listening | {said.speaker})
-        return heard, frozenset(present)
+    def _find_last(self, place: str | None) -> str | None:
+        """What happened last behind a message, before anything else was said; else that message."""
+        return self.last_behind.get(place, place)
+
+    def _list_present(self) -> dict[str | None, frozenset[str]]:
+        """Who was there after each happening."""
+        present: dict[str | None, frozenset[str]] = {None: self.started_with}
+        for name, one in self.happenings.items():
+            before = present[one.before]
+            present[name] = before | {one.who} if one.kind == "join" else before
+            if one.kind == "leave":
+                present[name] = before - {one.who}
+        return present
 
 
 class Fact(Struct, frozen=True, kw_only=True):
@@ -250,8 +314,8 @@ class Hearing(Struct):
 
     def _is_between_two(self, talk: Talk) -> bool:
         """Whether a player and a character talk alone."""
-        players = [one for one in talk.everybody if one.startswith(PLAYER)]
-        return len(talk.everybody) == 2 and len(players) == 1
+        people = talk.taking_part
+        return len(people) == 2 and len([one for one in people if one.startswith(PLAYER)]) == 1
 
     def _has_heard_key(self, key: str, question: Question, heard: dict[str, dict[str, frozenset[str]]]) -> bool:
         said = self.facts.get(key)

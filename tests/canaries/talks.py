@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from fabula.codex import Entry, Level
 from fabula.codex import edits as codex
 from fabula.conversation.edits import MessageEvent
-from fabula.conversation.model import MessageKind
+from fabula.conversation.model import Message, MessageKind
 from fabula.conversation.participant_texts import add_text
 from fabula.conversation.participants import Participant, save_participant, strip_revision
 from fabula.core.errors import Code, FabulaError
@@ -249,22 +249,25 @@ class TalkProject:
             talk = self.hearing.talks.setdefault(
                 event.conversation_id, Talk(id=event.conversation_id, started_with=frozenset())
             )
-            talk.messages[said.id] = SaidMessage(
-                id=said.id,
-                speaker=strip_revision(said.speaker),
-                audience=None if said.audience is None else frozenset(map(strip_revision, said.audience)),
-                text=said.content,
-                parent=said.parent_id,
-                number=said.number or 0,
-                is_final=said.final,
+            talk.say(
+                SaidMessage(
+                    id=said.id,
+                    speaker=strip_revision(said.speaker),
+                    audience=None if said.audience is None else frozenset(map(strip_revision, said.audience)),
+                    text=said.content,
+                    parent=said.parent_id,
+                    number=said.number or 0,
+                    is_final=said.final,
+                )
             )
-            talk.events.append(("say", said.id))
             for word in find_words(said.content):
                 self.hearing.facts[word] = Fact(word=word, kind="message", talk=talk.id, message=said.id)
             self.counts["messages"] += 1
 
     def _settle(self, talk: Talk) -> None:
-        talk.leaf = self.project.conversations.get(talk.id).record.leaf_id
+        leaf = self.project.conversations.get(talk.id).record.leaf_id
+        if leaf != talk.leaf:
+            talk.go_to(leaf)
 
     def _make_text(self) -> str:
         random = self.random
@@ -285,6 +288,7 @@ class TalkProject:
             (4, self._delete),
             (4, self._branch),
             (3, self._select),
+            (3, self._go_back),
             (4, self._pin),
             (8, self._run_jobs),
             (1, self._edit_recap),
@@ -299,7 +303,7 @@ class TalkProject:
         self.counts[act.__name__.strip("_")] += 1
 
     def _record(self, talk: Talk, **fields: Any) -> None:
-        present = sorted(talk.present)
+        present = sorted(talk.find_present_behind(fields.get("after", talk.leaf)))
         if present:
             speaker = self.random.choice(present)
             self.project.conversations.record(talk.id, self._make_text(), **{"speaker": speaker, **fields})
@@ -347,10 +351,9 @@ class TalkProject:
     def _change(self, talk: Talk, event: Literal["join", "leave"], who: str) -> None:
         act = self.project.conversations.join if event == "join" else self.project.conversations.leave
         act(talk.id, who)
-        talk.events.append((event, who))
-        at = len(talk.events) - 1
+        name = talk.change(event, who)
         if self._undo(talk):
-            del talk.events[at]
+            talk.take_back(name)
 
     def _choose(self, talk: Talk, *, only_path: bool = False) -> SaidMessage | None:
         kept = talk.list_path() if only_path else [one for one in talk.messages.values() if not one.is_deleted]
@@ -373,9 +376,15 @@ class TalkProject:
         if said is None:
             return
         parents = {one.id: one.parent for one in talk.messages.values()}
+        leaf, place = talk.leaf, talk.place
         self.project.conversations.delete_message(talk.id, said.id)
         talk.delete(said.id)
+        if said.id == leaf and self.project.conversations.get(talk.id).record.leaf_id == said.parent:
+            talk.leaf = said.parent  # who came or left behind what was deleted stays so
+        self._settle(talk)
         if self._undo(talk):
+            if self.project.conversations.get(talk.id).record.leaf_id == leaf:
+                talk.leaf, talk.place = leaf, place
             said.is_deleted = False
             for one in talk.messages.values():
                 one.parent = parents.get(one.id, one.parent)
@@ -383,8 +392,18 @@ class TalkProject:
     def _select(self, talk: Talk) -> None:
         said = self._choose(talk)
         if said is not None:
-            self.project.conversations.select(talk.id, said.id)
-            self._undo(talk)
+            self._move(talk, self.project.conversations.select, said)
+
+    def _go_back(self, talk: Talk) -> None:
+        said = self._choose(talk)
+        if said is not None:
+            self._move(talk, self.project.conversations.go_back, said)
+
+    def _move(self, talk: Talk, move: Callable[[str, str], Message], said: SaidMessage) -> None:
+        leaf, place = talk.leaf, talk.place
+        talk.go_to(move(talk.id, said.id).id)
+        if self._undo(talk) and self.project.conversations.get(talk.id).record.leaf_id == leaf:
+            talk.leaf, talk.place = leaf, place
 
     def _pin(self, talk: Talk) -> None:
         said = self._choose(talk, only_path=True)
@@ -471,9 +490,7 @@ class TalkProject:
         roles = self.project.chat.get(talk.id).state.get("roles", {})
         told = set(_ROLE.findall(prompt))
         with self._lock:
-            leaf, talk.leaf = talk.leaf, max(talk.messages.values(), key=lambda one: one.number).id
             forbidden = self.hearing.find_forbidden(question, prompt)
-            talk.leaf = leaf
             self.faults += describe(question, (f"leak: {one}" for one in forbidden))
             if self._modes[talk.id] == "werewolf" and told - {roles.get(speaker)}:
                 self.faults.append(f"{speaker} is {roles.get(speaker)} and is told {told}")

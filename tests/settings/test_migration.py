@@ -16,7 +16,7 @@ from fabula.settings.values import list_unknown, read_values
 from fabula.store.connections import begin
 from fabula.store.save.loading import load_save
 from fabula.store.store import LOCAL_USER, Store
-from tests.store.older import CONVERSATION_COLUMNS, LATER_TABLES
+from tests.store.older import CONVERSATION_COLUMNS, LATER_TABLES, PRESENCE_STATEMENTS
 
 BEFORE = Path(__file__).parents[1] / "fixtures" / "before_workspace"
 PROJECTS = ("lantern_coast", "wugang")
@@ -85,6 +85,8 @@ def old_store(store: Store, address: str, rows: dict[str, dict[str, str]], perso
             connection.execute(text(f"ALTER TABLE heads DROP COLUMN {column}"))
         for table in ("runs", "renames"):
             connection.execute(text(f"ALTER TABLE {table} DROP COLUMN number"))
+        for statement in PRESENCE_STATEMENTS:
+            connection.execute(text(statement))
         for table, added in CONVERSATION_COLUMNS.items():
             for column in added:
                 connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 CONVERSATION_COLUMNS = {
     "fixed_prompts": ("private",),
-    "conversations": ("tokens", "said_due", "tokens_due"),
-    "messages": ("round", "tokens", "pinned"),
+    "conversations": ("tokens", "said_due", "tokens_due", "after_number", "branches"),
+    "messages": ("round", "tokens", "pinned", "after_number"),
     "summaries": ("heard",),
     "recaps": ("heard",),
 }
+
+# Before these columns are dropped: an index that has one, and a column that older stores have
+PRESENCE_STATEMENTS = (
+    "DROP INDEX ix_messages_branches",
+    "ALTER TABLE presence ADD COLUMN until_number INTEGER",
+)
 
 LATER_TABLES = ("codex_quotations", "codex_removed", "needs")
 

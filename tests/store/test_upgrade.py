@@ -23,6 +23,8 @@ from sqlalchemy import Engine, create_engine, inspect, make_url, text
 import fabula
 from fabula.access.edits import MAX_FAILURES, find_wait, list_sessions
 from fabula.access.passwords import hash_secret
+from fabula.conversation import edits
+from fabula.conversation.presence import load_attendance
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import documents, projects
 from fabula.manuscript.tables import documents as rows
@@ -32,7 +34,7 @@ from fabula.store.backup import list_backups
 from fabula.store.connections import DATABASE_FILE, begin, is_server_url, make_postgres_engine, make_sqlite_engine
 from fabula.store.schema import METADATA, table_info
 from fabula.store.store import Store
-from fabula.store.tables import LOCAL_USER
+from fabula.store.tables import LOCAL_USER, undo_steps
 from fabula.store.upgrade import LATEST_VERSION, find_schema_version
 from tests.store.workers import CROWD, run_program
 
@@ -195,6 +197,69 @@ def test_wrong_passwords_move_into_a_table_of_their_own_and_cut_off_requests_sta
             claim_key(tx, "k", "f")
     assert refused.value.code is Code.HTTP_KEY_REUSED
     store.close()
+
+
+def test_an_upgrade_keeps_who_heard_what_and_who_is_present(empty: list[str]) -> None:
+    _make_store(empty[0], "0023")
+    engine = _make_engine(empty[0])
+    ranges: dict[
+        str, list[tuple[int, int | None]]
+    ] = {  # of a conversation that goes on behind its second message, though four more were said
+        "pawn:stayed": [(0, None)],
+        "left": [(0, 2)],
+        "came": [(3, None)],
+        "came back": [(0, 1), (4, None)],
+        "at once": [(0, 2), (2, None)],  # left and came, with nothing said between
+        "gone": [(0, 2), (2, 2)],
+    }
+    step = json.dumps([{"table": "presence", "key": ["talk", "came", 3], "old": None, "new_hash": "x"}])
+    with engine.begin() as connection:
+        connection.execute(text("INSERT INTO projects (project_id) VALUES ('p')"))
+        talk = "INSERT INTO conversations (project_id, id, said, leaf_id) VALUES ('p', :id, :said, :leaf)"
+        connection.execute(
+            text(talk), [{"id": "talk", "said": 6, "leaf": "m1"}, {"id": "line", "said": 6, "leaf": "n5"}]
+        )
+        said = "INSERT INTO messages (project_id, id, conversation_id, number) VALUES ('p', :id, :talk, :number)"
+        names = (("talk", "m"), ("line", "n"))
+        connection.execute(
+            text(said), [{"id": f"{name}{n}", "talk": talk, "number": n} for talk, name in names for n in range(6)]
+        )
+        present = (
+            "INSERT INTO presence (project_id, conversation_id, participant_id, since_number, until_number) "
+            "VALUES ('p', :talk, :who, :since, :until)"
+        )
+        connection.execute(
+            text(present),
+            [
+                {"talk": talk, "who": who, "since": since, "until": until}
+                for talk, _ in names
+                for who, own in ranges.items()
+                for since, until in own
+            ],
+        )
+        undo = "INSERT INTO undo_steps (project_id, number, rows) VALUES ('p', :n, :rows)"
+        connection.execute(text(undo), [{"n": n, "rows": step if n == 2 else "[]"} for n in (1, 2, 3)])
+    engine.dispose()
+    store = Store.open(empty[0])
+    _assert_tables_match(store)
+    heard = [{one for one, own in ranges.items() if _is_in(own, number)} for number in range(6)]
+    now = {"pawn:stayed", "came", "came back", "at once"}
+    with store.read(project="p") as reading:
+        for talk in ("talk", "line"):
+            found = load_attendance(reading, talk)
+            assert [found.list_present_at(number) for number in range(6)] == heard
+            assert found.present == now
+        assert load_attendance(reading, "talk").go_to(0).present == {"pawn:stayed", "left", "at once", "gone"}
+        assert [row.number for row in reading.rows(undo_steps)] == [3], "older steps name rows that are no more"
+    with store.write(project="p") as tx:
+        edits.leave_conversation(tx, "talk", "pawn:stayed")
+        edits.select_branch(tx, "talk", "m5")
+        assert "pawn:stayed" in load_attendance(tx, "talk").present
+    store.close()
+
+
+def _is_in(ranges: list[tuple[int, int | None]], number: int) -> bool:
+    return any(since <= number and (until is None or number < until) for since, until in ranges)
 
 
 def test_several_processes_upgrade_a_store_at_once_and_all_succeed(empty: list[str]) -> None:

@@ -21,7 +21,7 @@ from fabula.store.restoring import restore_project, restore_store
 from fabula.store.store import Store
 from fabula.workspace.backups import list_store_copies, restore_copy
 from fabula.workspace.workspace import Workspace
-from tests.store.older import CONVERSATION_COLUMNS, LATER_TABLES
+from tests.store.older import CONVERSATION_COLUMNS, LATER_TABLES, PRESENCE_STATEMENTS
 
 
 class CopyOptions(TypedDict, total=False):
@@ -159,6 +159,8 @@ def test_a_copy_of_an_older_version_is_upgraded(folder: Path, tmp_path: Path) ->
             connection.execute(f"ALTER TABLE heads DROP COLUMN {column}")
         for table in ("runs", "renames"):
             connection.execute(f"ALTER TABLE {table} DROP COLUMN number")
+        for statement in PRESENCE_STATEMENTS:
+            connection.execute(statement)
         for table, added in CONVERSATION_COLUMNS.items():
             for column in added:
                 connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")

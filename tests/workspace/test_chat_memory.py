@@ -23,6 +23,7 @@ from fabula.store.save.loading import load_save
 from fabula.store.store import Store
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
+from tests.workspace.chat.scripted import ScriptedProvider, collect
 
 P, TALK = "party", "Pier"
 LONG = "and the wind went on and on over the water. " * 12  # about 500 characters
@@ -411,6 +412,42 @@ def test_another_recent_conversation_is_told_where_everybody_present_took_part(p
         told = prompt_of(ask(party, "Mara", "What of the anchor?", recipe))
         assert "[Another recent conversation: Deck]" in told
         assert "Cabin" not in told, "Ann was not there"
+
+
+@pytest.mark.parametrize("strategy", ["classic", "embedding-first"])
+@pytest.mark.parametrize("recipe", ["chat", "character-chat"])
+def test_a_conversation_that_is_told_word_for_word_is_not_told_in_short_beside_it(
+    party: ProjectHandle, strategy: str, recipe: str
+) -> None:
+    set_setting(party, "History.RelevantHistory", strategy)
+    party.conversations.start(("Ann", "Mara", "Bo"), title="Deck")
+    party.conversations.record("Deck", "The anchor lies on the deck.", speaker="Ann")
+    say(party, "Ann", "Hello.")
+    result = ask(party, "Mara", "What of the anchor?", recipe)
+    told = prompt_of(result)
+    assert "[Said before, Ann] The anchor lies on the deck." in told
+    assert "[Another recent conversation: Deck]" not in told
+    deck = party.conversations.get("Deck").record.id
+    verdict = next(one for one in result.trace if one.source == f"talk:{deck}")
+    assert verdict.reason is Reason.DUPLICATE
+
+
+@pytest.mark.parametrize("strategy", ["classic", "embedding-first"])
+def test_what_a_mode_told_in_its_game_comes_into_no_other_conversation(party: ProjectHandle, strategy: str) -> None:
+    set_setting(party, "History.RelevantHistory", strategy)
+    party.chat.start(("Mara", "Bo"), title="Quiz", mode="quiz")
+    model = ScriptedProvider(lambda who, _: f"The anchor, says {who}.")
+    collect(party.chat.send("Quiz", "What holds a ship?", model=model))
+    collect(party.chat.send("Quiz", "@Bo +1", model=model))
+    assert "[Scores: Bo 1]" in [one.content for one in party.conversations.read_page("Quiz").messages]
+    say(party, "Ann", "Hello.")
+    told = prompt_of(ask(party, "Mara", "What of the scores and the anchor of Bo?", "chat"))
+    assert "The anchor, says Bo." in told
+    assert "Scores:" not in told
+    assert "What holds a ship?" in told
+    assert "[Scores: Bo 1]" in prompt_of(
+        party.inspect(party.request(conversation_id="Quiz", speaker_id="Mara", recipe="chat", skill_id=""))
+    ), "in its own conversation it is part of the history"
 
 
 def test_a_join_or_a_leave_that_is_taken_back_counts_for_what_was_said_meanwhile(party: ProjectHandle) -> None:

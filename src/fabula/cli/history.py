@@ -419,7 +419,7 @@ def export_chat(
 
 
 def _name_participants(details: ConversationDetails) -> list[str]:
-    ids = dict.fromkeys(one.participant_id for one in details.attendance.ranges)
+    ids = dict.fromkeys(one.participant_id for one in details.attendance.changes)
     return [details.participants.name_of(one) for one in ids]
 
 

@@ -25,6 +25,7 @@ from fabula.context.candidates import (
     Candidates,
     apply_limits,
     drop_attachments,
+    drop_summaries,
     fragment_names,
     limit_injected,
     sort_candidates,
@@ -223,6 +224,7 @@ class Assembly(Struct, kw_only=True):
             candidates = sort_candidates(groups, gate, measure, excluded)
             limited = drop_attachments(candidates, prepared.budget.layer_tokens, measure) if described else []
             limited += limit_injected(candidates, self.recipe.injected_characters, measure)
+            drop_summaries(candidates)
             limited += apply_limits(candidates, self.limits, measure, source_request.previously_included)
             selected = self._fit(prepared, candidates, reselect=source_request.reselect, step_history=step_history)
             selection, window = selected.selection, source_request.history_window

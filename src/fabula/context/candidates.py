@@ -27,6 +27,7 @@ from fabula.core.relevance import NEEDED
 from fabula.text.windows import TextWindow, as_text_window
 
 INJECTED_KINDS = ("fixed", "biography", "pinned", "recap", "history")  # in their order
+_SUMMARY_KIND = "talk"
 
 
 class Candidates(Struct):
@@ -255,6 +256,20 @@ def apply_limits(
             candidates.drop(piece.fragment, Reason.CHUNK_LIMIT, piece.tokens)
     candidates.retrieved = [piece for index, piece in enumerate(pieces) if index in best]
     return [measure.phrases.format_warning(Code.RETRIEVED_CHUNK_LIMIT, count=len(pieces), limit=limit)]
+
+
+def drop_summaries(candidates: Candidates) -> None:
+    """Drop the short form of a conversation where something of it is told word for word (mem-4)."""
+    pieces = [piece for piece in candidates.retrieved if piece.fragment.conversation_id]
+    told = {piece.fragment.conversation_id: piece for piece in pieces if piece.kind == INJECTED_KINDS[-1]}
+    if not told:
+        return
+    dropped = [piece for piece in pieces if piece.kind == _SUMMARY_KIND and piece.fragment.conversation_id in told]
+    for piece in dropped:
+        detail = name_fragment(told[piece.fragment.conversation_id].fragment)
+        candidates.drop(piece.fragment, Reason.DUPLICATE, piece.tokens, detail)
+    if dropped:
+        candidates.retrieved = [piece for piece in candidates.retrieved if piece not in dropped]
 
 
 def limit_injected(candidates: Candidates, limit: int | None, measure: Measure) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
-from sqlalchemy import ColumnElement, Row, bindparam, desc
+from sqlalchemy import Row, bindparam, desc
 
 from fabula.conversation.model import (
     MAX_MESSAGE_CHARACTERS,
@@ -26,7 +26,15 @@ from fabula.conversation.model import (
     hash_content,
 )
 from fabula.conversation.participants import base_id, conv_key, load_participants, strip_revision
-from fabula.conversation.presence import Presence
+from fabula.conversation.presence import (
+    BEGINNING,
+    Attendance,
+    Presence,
+    PresenceChange,
+    list_changes,
+    load_attendance,
+    load_end,
+)
 from fabula.conversation.tables import RECAP_COUNTERS, conversations, messages, presence
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
@@ -39,11 +47,6 @@ from fabula.text.offsets import normalise
 
 NOTHING_DUE = {"recap_due": 0, "said_due": 0, "tokens_due": 0}  # it is not known when the next summary is due
 _IN_CONVERSATION = messages.c.conversation_id == bindparam("conversation")
-_END = RowQuery(
-    conversations,
-    conversations.c.id == bindparam("conversation"),
-    only=("leaf_id", "said", "rounds", "tokens"),
-)
 _LAST_BEGINNING = RowQuery(
     messages,
     _IN_CONVERSATION,
@@ -109,8 +112,7 @@ def start_conversation(
     at = current_timestamp()
     row = {"id": ident, "conv_key": conv_key(present), "title": title.strip(), "mode": mode, "made": at, "changed": at}
     tx.insert(conversations, row)
-    start = {"conversation_id": ident, "since_number": 0, "joined": at}
-    tx.insert(presence, *({**start, "participant_id": who} for who in present))
+    _insert_changes(tx, ident, [PresenceChange(participant_id=who) for who in present], at)
     return ident
 
 
@@ -139,30 +141,26 @@ def remove_conversation(tx: WriteTransaction, conversation_id: str, *, expected:
 
 
 def join_conversation(tx: WriteTransaction, conversation_id: str, participant_id: str) -> bool:
-    """Let a participant join; they hear messages from now on. Return False, and change nothing, if they are present."""
+    """Let a participant join where the conversation goes on; they hear messages from now on, on this branch.
+
+    Return False, and change nothing, if they are present.
+    """
     ident, row = base_id(participant_id), tx.require(conversations, id=conversation_id)
-    ranges = tx.rows(presence, *_match_presence(conversation_id, ident))
-    if any(known.until_number is None for known in ranges):
+    attendance = load_attendance(tx, conversation_id, row)
+    if ident in attendance.present:
         return False
-    if any(known.since_number == row.said for known in ranges):
-        is_latest = (*_match_presence(conversation_id, ident), presence.c.since_number == row.said)
-        tx.update_rows(presence, {"until_number": None}, *is_latest)
-        tx.update_row(conversations, {"id": conversation_id}, {"changed": current_timestamp()})
-        return True
-    values = {"conversation_id": conversation_id, "participant_id": ident, "since_number": row.said}
-    tx.insert(presence, {**values, "joined": current_timestamp()})
-    all_present = tx.rows(presence, presence.c.conversation_id == conversation_id, only=("participant_id",))
-    _check_count({known.participant_id for known in all_present})
-    key = conv_key(known.participant_id for known in all_present)
-    tx.update_row(conversations, {"id": conversation_id}, {"conv_key": key, "changed": current_timestamp()})
+    everybody = attendance.everybody | {ident}
+    _check_count(everybody)
+    _change_presence(tx, row, ident, leaves=False)
+    values = {"conv_key": conv_key(everybody), "changed": current_timestamp()}
+    tx.update_row(conversations, {"id": conversation_id}, values)
     return True
 
 
 def leave_conversation(tx: WriteTransaction, conversation_id: str, participant_id: str) -> None:
-    """Let a participant leave; they hear no further messages. They stay part of the conversation's key."""
+    """Let a participant leave; they hear no further messages on this branch. They stay part of the key."""
     ident, row = base_id(participant_id), tx.require(conversations, id=conversation_id)
-    is_present = (*_match_presence(conversation_id, ident), presence.c.until_number.is_(None))
-    if not tx.update_rows(presence, {"until_number": row.said}, *is_present):
+    if ident not in load_attendance(tx, conversation_id, row).present:
         raise FabulaError(
             Code.STORE_NOT_FOUND,
             message(
@@ -170,7 +168,35 @@ def leave_conversation(tx: WriteTransaction, conversation_id: str, participant_i
                 name=load_participants(tx).name_of(ident),
             ),
         )
+    _change_presence(tx, row, ident, leaves=True)
     tx.update_row(conversations, {"id": conversation_id}, {"changed": current_timestamp()})
+
+
+def _change_presence(tx: WriteTransaction, row: Row[Any], participant_id: str, *, leaves: bool) -> None:
+    """Store that somebody came or left where the conversation goes on; a change at the same place is replaced."""
+    after = row.said - 1 if row.after_number is None else row.after_number
+    change = PresenceChange(participant_id=participant_id, number=row.said, after=after, leaves=leaves)
+    is_there = (
+        presence.c.conversation_id == row.id,
+        presence.c.participant_id == participant_id,
+        presence.c.since_number == change.number,
+        presence.c.after_number == change.after,
+    )
+    at = current_timestamp()
+    if not tx.update_rows(presence, {"leaves": int(leaves), "joined": at}, *is_there):
+        _insert_changes(tx, row.id, [change], at)
+
+
+def copy_changes(tx: WriteTransaction, conversation_id: str, changes: Iterable[PresenceChange]) -> None:
+    """Let the same people come and leave where the conversation goes on, as they did elsewhere."""
+    row = tx.require(conversations, id=conversation_id)
+    for one in changes:
+        _change_presence(tx, row, one.participant_id, leaves=one.leaves)
+
+
+def _insert_changes(tx: WriteTransaction, conversation_id: str, changes: Iterable[PresenceChange], at: str) -> None:
+    own = {"conversation_id": conversation_id, "joined": at}
+    tx.insert(presence, *({**make_row(presence, one), **own} for one in changes))
 
 
 def add_message(tx: WriteTransaction, conversation_id: str, new: Message, *, as_first: bool = False) -> Message:
@@ -182,12 +208,17 @@ def add_message(tx: WriteTransaction, conversation_id: str, new: Message, *, as_
 
 
 def add_messages(
-    tx: WriteTransaction, conversation_id: str, new_messages: Sequence[Message], *, as_first: bool = False
+    tx: WriteTransaction,
+    conversation_id: str,
+    new_messages: Sequence[Message],
+    *,
+    as_first: bool = False,
+    end: Row[Any] | None = None,
 ) -> list[Message]:
-    """Add several messages, each behind the one before."""
+    """Add several messages, each behind the one before; `end` is where the conversation goes on, if that is loaded."""
     if any(get_kind(new) == MessageKind.USER and not new.content.strip() for new in new_messages):
         raise FabulaError(Code.TEXT_INVALID, message("This message is empty. Nothing was changed."))
-    return _append(tx, conversation_id, new_messages, as_first=as_first)
+    return _append(tx, conversation_id, new_messages, as_first=as_first, end=end)
 
 
 def check_length(text: str, *, limit: int = MAX_MESSAGE_CHARACTERS) -> None:
@@ -204,13 +235,26 @@ def check_length(text: str, *, limit: int = MAX_MESSAGE_CHARACTERS) -> None:
 
 
 def select_branch(
-    tx: WriteTransaction, conversation_id: str, message_id: str | None, *, expected: int | None = None
+    tx: WriteTransaction,
+    conversation_id: str,
+    message_id: str | None,
+    *,
+    expected: int | None = None,
+    place: int | None = None,
 ) -> int:
-    """Make the path to a message the active one, or an empty path; return the conversation's new version."""
-    if message_id is not None:
-        _check_parent(tx, conversation_id, message_id)
-    # 0: the recaps that this path needs are not known yet.
-    values = {"leaf_id": message_id, "changed": current_timestamp(), **NOTHING_DUE}
+    """Make the path to a message the active one, or an empty path; return the conversation's new version.
+
+    `place` is the number behind which it went on before, where that is known: of a message that was deleted since.
+    """
+    number = BEGINNING if message_id is None else _find_number(tx, conversation_id, message_id)
+    number = number if place is None else place
+    said = tx.require(conversations, id=conversation_id).said
+    values = {
+        "leaf_id": message_id,
+        "after_number": None if number == said - 1 else number,
+        "changed": current_timestamp(),
+        **NOTHING_DUE,  # the recaps that this path needs are not known yet
+    }
     return tx.update_row(conversations, {"id": conversation_id}, values, expected=expected)
 
 
@@ -286,7 +330,8 @@ def save_tree(
 ) -> None:
     """Store a conversation that came with all its branches: each message behind its parent, an empty one too.
 
-    `ranges` say who took part, by the places of messages in the tree.
+    `ranges` say who took part, by the places of messages in the tree: who heard each message, on whatever branch it
+    is, and who is present now. So the messages count as added one after the other.
     """
     _check_id(conversation_id)
     at = current_timestamp()
@@ -299,15 +344,18 @@ def save_tree(
             raise _refused(message("A message must stand behind the one that it follows."))
         stored.append(_complete(checked, number, counter.count(checked), at))
         known.add(checked.id)
-    present = list(ranges)
-    _check_count({one.participant_id for one in present})
+    numbers = {one.id: one.number or 0 for one in stored}
+    after = numbers.get(leaf_id, BEGINNING)
+    changes = _place_changes(list(ranges), after, len(stored))
+    _check_count({one.participant_id for one in changes})
     row = {
         "id": conversation_id,
-        "conv_key": conv_key(one.participant_id for one in present),
+        "conv_key": conv_key(one.participant_id for one in changes),
         "title": title.strip(),
         "mode": mode,
         "mode_state": dict(mode_state or {}),
         "leaf_id": leaf_id,
+        "after_number": None if after == len(stored) - 1 else after,
         "said": len(stored),
         "rounds": counter.rounds,
         "tokens": sum(one.token_estimate for one in stored),
@@ -315,34 +363,54 @@ def save_tree(
         "changed": at,
     }
     tx.insert(conversations, row)
-    tx.insert(
-        presence, *({**make_row(presence, one), "conversation_id": conversation_id, "joined": at} for one in present)
-    )
-    _insert_messages(tx, conversation_id, stored)
+    _insert_changes(tx, conversation_id, changes, at)
+    _insert_messages(tx, conversation_id, stored, {})
+
+
+def _place_changes(ranges: Sequence[Presence], after: int, said: int) -> list[PresenceChange]:
+    """Return who came and left where; behind the newest message those are present whose ranges go on."""
+    changes = list_changes(ranges)
+    if after == said - 1:
+        return changes
+    present = {one.participant_id for one in ranges if one.until is None}
+    differing = Attendance(changes, end=after).present ^ present
+    return changes + [
+        PresenceChange(participant_id=one, number=said, after=after, leaves=one not in present)
+        for one in sorted(differing)
+    ]
 
 
 def _append(
-    tx: WriteTransaction, conversation_id: str, new_messages: Sequence[Message], *, as_first: bool = False
+    tx: WriteTransaction,
+    conversation_id: str,
+    new_messages: Sequence[Message],
+    *,
+    as_first: bool = False,
+    end: Row[Any] | None = None,
 ) -> list[Message]:
-    rows = tx.query(_END, conversation=conversation_id)
-    if not rows:
+    row = end if end is not None else load_end(tx, conversation_id)
+    if row is None:
         raise row_missing(conversations, {"id": conversation_id})
-    row = rows[0]
     leaf, at = None if as_first else row.leaf_id, current_timestamp()
     counter = RoundCounter(row.rounds, tx, conversation_id)
     stored: list[Message] = []
-    known_parents: set[str | None] = {None, leaf}
+    branches: dict[str, int] = {}  # the number of the message that one follows, where it is not the one added before
+    numbers: dict[str | None, int] = {None: BEGINNING}
+    if not as_first:  # of a message that was deleted, where that was the leaf
+        numbers[leaf] = row.said - 1 if row.after_number is None else row.after_number
     for number, new in enumerate(new_messages, start=row.said):
         checked = _check_message(new)
         parent = checked.parent_id or leaf
-        if parent not in known_parents:
-            _check_parent(tx, conversation_id, parent or "")
+        if parent not in numbers:
+            numbers[parent] = _find_number(tx, conversation_id, parent or "")
+        if numbers[parent] != number - 1:
+            branches[checked.id] = numbers[parent]
         placed = replace(checked, parent_id=parent)
         stored.append(_complete(placed, number, counter.count(placed), at))
         leaf = checked.id
-        known_parents.add(leaf)
+        numbers[leaf] = number
     if stored:
-        _insert_messages(tx, conversation_id, stored)
+        _insert_messages(tx, conversation_id, stored, branches)
         tokens = row.tokens + sum(one.token_estimate for one in stored)
         values = {
             "leaf_id": leaf,
@@ -351,6 +419,8 @@ def _append(
             "tokens": tokens,
             "changed": at,
         }
+        if row.after_number is not None or branches:
+            values |= {"after_number": None, "branches": row.branches + len(branches)}
         tx.change_row(conversations, {"id": conversation_id}, values, returned=RECAP_COUNTERS)
     return stored
 
@@ -414,10 +484,16 @@ def _complete(said: Message, number: int, round_number: int, at: str) -> Message
     )
 
 
-def _insert_messages(tx: WriteTransaction, conversation_id: str, stored: Sequence[Message]) -> None:
-    """Insert messages, and tell subscribers of them once they are stored."""
+def _insert_messages(
+    tx: WriteTransaction, conversation_id: str, stored: Sequence[Message], branches: Mapping[str, int]
+) -> None:
+    """Insert messages, and tell subscribers of them once they are stored.
+
+    `branches` has the number of the message that one follows, by its id, where that is not the one added before.
+    """
     own = {"conversation_id": conversation_id}
     rows = [{**make_row(messages, one), **own, "content_hash": hash_content(one.content)} for one in stored]
+    rows = [{**row, "after_number": branches[row["id"]]} if row["id"] in branches else row for row in rows]
     tx.insert(messages, *rows)
     tx.events += (MessageEvent(tx.owner_id("project"), conversation_id, one) for one in stored)
 
@@ -434,9 +510,12 @@ def _replace_content(tx: WriteTransaction, row: Row[Any], content: str, expected
     return version
 
 
-def _check_parent(tx: WriteTransaction, conversation_id: str, message_id: str) -> None:
-    if tx.require(messages, id=message_id).conversation_id != conversation_id:
+def _find_number(tx: WriteTransaction, conversation_id: str, message_id: str) -> int:
+    """Return the number of a message; one of another conversation is refused."""
+    row = tx.require(messages, id=message_id)
+    if row.conversation_id != conversation_id:
         raise _refused(message("The message {id!r} belongs to another conversation.", id=message_id))
+    return int(row.number)
 
 
 def _check_message(new: Message) -> Message:
@@ -464,7 +543,3 @@ def _check_id(ident: str) -> None:
 
 def _refused(sentence: Sentence) -> FabulaError:
     return FabulaError(Code.REQUEST_INVALID, message("{sentence} Nothing was changed.", sentence=sentence))
-
-
-def _match_presence(conversation_id: str, participant_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return presence.c.conversation_id == conversation_id, presence.c.participant_id == participant_id

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, and_, desc, literal, or_
+from sqlalchemy import ColumnElement, Row, and_, desc, literal, or_
 
 from fabula.conversation.edits import NOTHING_DUE, ConversationRecord, add_messages, check_length
 from fabula.conversation.model import Message
 from fabula.conversation.participants import base_id, conv_key, load_participants
-from fabula.conversation.presence import Attendance, load_attendance
+from fabula.conversation.presence import Attendance, load_attendance, load_end
 from fabula.conversation.snapshot import load_newest_messages
 from fabula.conversation.tables import conversations, messages, presence
 from fabula.core.errors import Code, FabulaError
@@ -160,16 +160,23 @@ def _find_among_latest(
 
 
 def record_message(
-    tx: WriteTransaction, conversation_id: str, new: Message, attendance: Attendance | None = None
+    tx: WriteTransaction,
+    conversation_id: str,
+    new: Message,
+    attendance: Attendance | None = None,
+    end: Row[Any] | None = None,
 ) -> Message:
-    """Record a message of somebody who takes part; a speaker or listener who is not present is refused.
+    """Record a message of somebody who takes part; a speaker or listener who is not present there is refused.
 
-    The `attendance` is loaded, unless the caller has it.
+    The `attendance`, and the `end` where the conversation goes on, are loaded, unless the caller has them.
     """
     check_length(new.content)
-    attendance = attendance or load_attendance(tx, conversation_id)
+    end = end if end is not None else load_end(tx, conversation_id)
+    attendance = attendance or load_attendance(tx, conversation_id, end)
+    if new.parent_id is not None and end is not None and new.parent_id != end.leaf_id:
+        attendance = attendance.go_to(tx.require(messages, id=new.parent_id).number)
     named = [one for one in (new.speaker, *(new.audience or ())) if one]
-    absent = [one for one in named if base_id(one) not in attendance.present] if attendance.ranges else []
+    absent = [one for one in named if base_id(one) not in attendance.present] if attendance.is_recorded else []
     if absent:
         raise FabulaError(
             Code.REQUEST_INVALID,
@@ -178,7 +185,7 @@ def record_message(
                 names=join_names(dict.fromkeys(map(load_participants(tx).name_of, absent))),
             ),
         )
-    return add_messages(tx, conversation_id, (new,))[0]
+    return add_messages(tx, conversation_id, (new,), end=end)[0]
 
 
 def delete_message(tx: WriteTransaction, message_id: str, *, expected: int | None = None) -> Message:
@@ -187,12 +194,14 @@ def delete_message(tx: WriteTransaction, message_id: str, *, expected: int | Non
     deleted = read_struct(Message, row)
     tx.update_row(messages, {"id": message_id}, {}, expected=expected)
     in_conversation = messages.c.conversation_id == row.conversation_id
-    children = tx.rows(messages, in_conversation, messages.c.parent_id == message_id, only=("id",))
+    children = tx.rows(messages, in_conversation, messages.c.parent_id == message_id, only=("id", "number"))
     tx.update_rows(messages, {"parent_id": row.parent_id}, in_conversation, messages.c.parent_id == message_id)
     conversation = tx.require(conversations, id=row.conversation_id)
     values: dict[str, str | int | None] = {"changed": current_timestamp(), **NOTHING_DUE}
-    if conversation.leaf_id == message_id:
+    if conversation.leaf_id == message_id:  # who came or left behind it stays so
         values["leaf_id"] = children[-1].id if children else row.parent_id
+        if children:
+            values["after_number"] = None if children[-1].number == conversation.said - 1 else children[-1].number
     tx.delete_rows(messages, messages.c.id == message_id)
     tx.update_row(conversations, {"id": row.conversation_id}, values)
     return deleted

@@ -99,14 +99,15 @@ class Conversations:
         self.speaker_names: dict[str, dict[str, str]] = {}  # of conversations whose lines carry names, by speaker
         self.voices: dict[str, Voices] = {}
 
-    def shorten(self, conversation_id: str, count: int) -> Conversations:
-        """Return the same conversations, one of them without what follows on its first `count` messages."""
+    def shorten(self, conversation_id: str, count: int, attendance: Attendance) -> Conversations:
+        """Return the same conversations, one without what follows on its first messages, and with this attendance."""
         path = self.messages.get(conversation_id, ())[:count]
         shown = {f"history:{one.id}" for one in path}
         shortened = copy(self)
         shortened.messages = {**self.messages, conversation_id: path}
         fragments = tuple(one for one in self.fragments.get(conversation_id, ()) if one.source in shown)
         shortened.fragments = {**self.fragments, conversation_id: fragments}
+        shortened.attendances = {**self.attendances, conversation_id: attendance}
         return shortened
 
 
@@ -156,9 +157,9 @@ def get_kind(message: Message) -> MessageKind:
     return message.kind or (MessageKind.USER if message.role == "user" else MessageKind.REPLY)
 
 
-def is_mode_secret(message: Message) -> bool:
-    """Whether a mode told it to some alone, as the roles of a game: it belongs to the mode, and nobody said it."""
-    return message.kind is MessageKind.KNOWLEDGE and not message.speaker and message.audience is not None
+def is_announcement(message: Message) -> bool:
+    """Whether a mode told it, as the roles and scores of a game: it belongs to that game, and nobody said it."""
+    return message.kind is MessageKind.KNOWLEDGE and not message.speaker
 
 
 def estimate_tokens(text: str) -> int:

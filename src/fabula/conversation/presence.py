@@ -3,30 +3,65 @@
 A message is heard by its speaker and by everybody who was present when it was said. A whisper is heard by its speaker
 and by those of its audience who were present. A conversation without recorded participants, such as the writer's own
 with the assistant, has no listeners to tell apart.
+
+Presence is part of the tree of messages. Somebody comes or leaves behind a message, and that holds for what is said
+there afterwards and follows on from it, and for no other branch. Numbers are given in the order in which messages are
+added, so a tree is its branches: the messages that follow another one than the one added before. Between two changes
+or branches everybody hears the same. So the rule reads who came and left, and branches only where somebody did after
+the beginning; it never reads messages.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from math import inf
+from typing import Any
 
 from msgspec import Struct, field
-from sqlalchemy import bindparam
+from sqlalchemy import Row, bindparam
 
 from fabula.conversation.model import Message
 from fabula.conversation.participants import strip_revision
-from fabula.conversation.tables import presence
+from fabula.conversation.tables import conversations, messages, presence
 from fabula.core.story import READER_ONLY
 from fabula.store.queries import RowQuery
 from fabula.store.transaction import ReadTransaction
 
-_RANGES = RowQuery(
+BEGINNING = -1  # in place of the number of a message: there is none before
+_CHANGES = RowQuery(
     presence,
     presence.c.conversation_id == bindparam("conversation"),
-    only=("since_number", "participant_id", "until_number"),
+    only=("since_number", "after_number", "participant_id", "leaves"),
 )
+_END = RowQuery(
+    conversations,
+    conversations.c.id == bindparam("conversation"),
+    only=("leaf_id", "said", "rounds", "tokens", "after_number", "branches"),
+)
+_BRANCHES = RowQuery(
+    messages,
+    messages.c.conversation_id == bindparam("conversation"),
+    messages.c.after_number.is_not(None),
+    messages.c.number >= bindparam("first"),
+    only=("number", "after_number"),
+)
+
+
+class PresenceChange(Struct, frozen=True, kw_only=True):
+    """Somebody came or left behind a message; it holds for what was added since, and follows on from there."""
+
+    participant_id: str
+    number: int = field(default=0, name="since_number")  # of the first message that it may hold for
+    after: int = field(default=BEGINNING, name="after_number")  # the number of the message behind which it was
+    leaves: bool = False
+
+    @property
+    def is_at_beginning(self) -> bool:
+        """Whether it holds for every message."""
+        return self.number == 0 and self.after == BEGINNING
 
 
 class Presence(Struct, frozen=True, kw_only=True):
@@ -42,22 +77,92 @@ class Presence(Struct, frozen=True, kw_only=True):
         return max(self.since, other.since) < min(ends) if ends else True
 
 
-class Attendance:
-    """Who took part in a conversation, from which message to which."""
+class _Span(Struct, frozen=True):
+    """Messages added one after the other, from one number on, all heard by the same participants."""
 
-    def __init__(self, ranges: Iterable[Presence] = ()) -> None:
-        self.ranges = tuple(ranges)
-        self._present_in: dict[int, frozenset[str]] = {}  # by the place among the changes
+    present: frozenset[str]
+    changes: tuple[PresenceChange, ...]  # that hold from its first message on
+    before: _Span | None  # the span of the message that its first one follows
+
+
+class Attendance:
+    """Who took part in a conversation, and who takes part where it goes on.
+
+    `branches` has the numbers of messages that follow another one than the one added before, and of the one that each
+    follows. `end` is the number of the message that the next one follows; None for the one added last.
+    """
+
+    def __init__(
+        self,
+        changes: Iterable[PresenceChange] = (),
+        branches: Mapping[int, int] | None = None,
+        end: int | None = None,
+    ) -> None:
+        self.changes = tuple(changes)
+        self.branches = dict(branches or {})
+        self.end = end
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether anybody ever took part; otherwise there are no listeners to tell apart."""
+        return bool(self.changes)
+
+    def equals(self, other: Attendance) -> bool:
+        """Return whether the same people took part in the same messages, and are present where it goes on."""
+        return (self.changes, self.branches, self.end) == (other.changes, other.branches, other.end)
+
+    def go_to(self, number: int | None) -> Attendance:
+        """Return the attendance of the path that goes on behind a message, or of an empty path."""
+        if all(one.is_at_beginning for one in self.changes):
+            return self
+        elsewhere = copy(self)  # with the spans, which are the same
+        for name in ("_last", "ranges", "participants", "present"):
+            elsewhere.__dict__.pop(name, None)
+        elsewhere.end = BEGINNING if number is None else number
+        return elsewhere
+
+    @cached_property
+    def everybody(self) -> frozenset[str]:
+        """Everybody who ever took part, on any branch."""
+        return frozenset(one.participant_id for one in self.changes)
 
     @cached_property
     def participants(self) -> frozenset[str]:
-        """Everybody who ever took part."""
+        """Everybody who took part on the path to where the conversation goes on."""
         return frozenset(one.participant_id for one in self.ranges)
 
     @cached_property
     def present(self) -> frozenset[str]:
-        """Everybody who is present now."""
-        return frozenset(one.participant_id for one in self.ranges if one.until is None)
+        """Everybody who is present where the conversation goes on."""
+        return self._last.present
+
+    @cached_property
+    def ranges(self) -> tuple[Presence, ...]:
+        """Who heard which messages of the path to where the conversation goes on, in the order in which they came.
+
+        The range of somebody who left before anything was said is empty.
+        """
+        path: list[_Span] = []
+        span: _Span | None = self._last
+        while span is not None:
+            path.append(span)
+            span = span.before
+        found: dict[str, list[tuple[int, int | None]]] = {}
+        for change in (one for span in reversed(path) for one in span.changes):
+            own, number = found.setdefault(change.participant_id, []), change.after + 1
+            is_present = bool(own) and own[-1][1] is None
+            if change.leaves and is_present:
+                own[-1] = (own[-1][0], number)
+            elif change.leaves and not own:  # they came at the same place
+                own.append((number, number))
+            elif not change.leaves and own and own[-1][1] == number:
+                own[-1] = (own[-1][0], None)
+            elif not change.leaves and not is_present:
+                own.append((number, None))
+        ranges = [
+            Presence(participant_id=who, since=since, until=until) for who, own in found.items() for since, until in own
+        ]
+        return tuple(sorted(ranges, key=lambda one: (one.since, one.participant_id)))
 
     def find_absent(self) -> frozenset[str]:
         """Return who left and had been there together with each of those who are present now."""
@@ -71,39 +176,60 @@ class Attendance:
         return any(first.overlaps(second) for first in own for second in others)
 
     def list_present_at(self, number: int) -> frozenset[str]:
-        """Return who was present at the message with this number."""
-        span = bisect_right(self._changes, number)
-        if span not in self._present_in:
-            present = (who for who, changes in self._changes_of.items() if bisect_right(changes, number) % 2)
-            self._present_in[span] = frozenset(present)
-        return self._present_in[span]
+        """Return who was present at the message with this number, on whatever branch it is."""
+        starts, spans = self._spans
+        return spans[max(bisect_right(starts, number) - 1, 0)].present
 
     @cached_property
-    def _changes_of(self) -> dict[str, list[float]]:
-        """The numbers at which each participant came, left, came again and so on; ranges that touch are one."""
-        changes: dict[str, list[float]] = {}
-        for one in sorted(self.ranges, key=lambda one: one.since):
-            until = inf if one.until is None else one.until
-            own = changes.setdefault(one.participant_id, [])
-            if own and one.since <= own[-1]:
-                own[-1] = max(own[-1], until)
-            elif one.since < until:
-                own += (one.since, until)
-        return changes
+    def _spans(self) -> tuple[list[int], list[_Span]]:
+        """The numbers with which spans begin, in order, and the spans."""
+        first = [one.number for one in self.changes if one.after == one.number - 1]
+        starts: list[int] = []
+        spans: list[_Span] = []
+        for start in sorted({0, *first, *self.branches}):
+            after = self.branches.get(start, start - 1) if start else BEGINNING
+            spans.append(self._follow(starts, spans, after, start))
+            starts.append(start)
+        return starts, spans
 
     @cached_property
-    def _changes(self) -> list[float]:
-        """The numbers at which anybody came or left."""
-        return sorted({number for changes in self._changes_of.values() for number in changes})
+    def _last(self) -> _Span:
+        starts, spans = self._spans
+        return spans[-1] if self.end is None else self._follow(starts, spans, self.end, inf)
+
+    @cached_property
+    def _changes_after(self) -> dict[int, list[PresenceChange]]:
+        """The changes behind each message, in the order in which they were made."""
+        found: dict[int, list[PresenceChange]] = {}
+        for one in sorted(self.changes, key=lambda one: one.number):
+            found.setdefault(one.after, []).append(one)
+        return found
+
+    def _follow(self, starts: Sequence[int], spans: Sequence[_Span], after: int, number: float) -> _Span:
+        """Return the span that begins with the message of a number, behind another message."""
+        before = spans[bisect_right(starts, after) - 1] if after > BEGINNING and starts else None
+        changes = tuple(one for one in self._changes_after.get(after, ()) if one.number <= number)
+        present = set(before.present) if before is not None else set[str]()
+        for one in changes:
+            (present.discard if one.leaves else present.add)(one.participant_id)
+        return _Span(frozenset(present), changes, before)
+
+    def find_changes_behind(self, number: int, next_number: float = inf) -> dict[str, PresenceChange]:
+        """Return who came or left behind a message, on the branch that goes on with the next one; the last of each."""
+        found = self._changes_after.get(number, ())
+        return {one.participant_id: one for one in found if one.number <= next_number}
 
     def find_listeners(self, said: Message) -> frozenset[str] | None:
-        """Return who heard a message; None, for everybody, where neither presence nor an audience is recorded."""
-        if not self.ranges and said.audience is None:
+        """Return who heard a message; None, for everybody, where neither presence nor an audience is recorded.
+
+        A message without a number is one that would be said now.
+        """
+        if not self.is_recorded and said.audience is None:
             return None
-        listeners = self.list_present_at(said.number or 0)
+        listeners = self.present if said.number is None else self.list_present_at(said.number)
         if said.audience is not None:
             audience = frozenset(map(strip_revision, said.audience))
-            listeners = audience & listeners if self.ranges else audience
+            listeners = audience & listeners if self.is_recorded else audience
         return listeners | {strip_revision(said.speaker)} if said.speaker else listeners
 
     def find_knowers(self, said: Message) -> frozenset[str] | None:
@@ -119,19 +245,56 @@ class Attendance:
         heard = [listeners for one in messages if (listeners := self.find_listeners(one)) is not None]
         if heard:
             return frozenset.intersection(*heard)
-        return None if not self.ranges else self.participants if messages else frozenset()
+        return None if not self.is_recorded else self.everybody if messages else frozenset()
 
     def find_audience(self, numbers: Iterable[int]) -> frozenset[str] | None:
         """Return who was present at all messages with these numbers; None, for everybody, where nothing is recorded."""
-        if not self.ranges:
+        if not self.is_recorded:
             return None
-        return frozenset[str].intersection(self.participants, *map(self.list_present_at, numbers))
+        return frozenset[str].intersection(self.everybody, *map(self.list_present_at, numbers))
 
 
-def load_attendance(reading: ReadTransaction, conversation_id: str) -> Attendance:
-    """Load who took part in a conversation, in the order in which they came."""
-    rows = reading.query(_RANGES, conversation=conversation_id)
-    return Attendance(
-        Presence(participant_id=who, since=since, until=until)
-        for since, who, until in sorted(map(tuple, rows))  # quicker than the database does it
-    )
+def load_end(reading: ReadTransaction, conversation_id: str) -> Row[Any] | None:
+    """Load where a conversation goes on, and its counters; None where there is no such conversation."""
+    rows = reading.query(_END, conversation=conversation_id)
+    return rows[0] if rows else None
+
+
+def load_attendance(reading: ReadTransaction, conversation_id: str, end: Row[Any] | None = None) -> Attendance:
+    """Load who took part in a conversation; `end` is its row, or where it goes on, if the caller has that."""
+    rows = sorted(map(tuple, reading.query(_CHANGES, conversation=conversation_id)))  # quicker than the database
+    changes = [
+        PresenceChange(participant_id=who, number=number, after=after, leaves=bool(leaves))
+        for number, after, who, leaves in rows
+    ]
+    later = [one.number for one in changes if not one.is_at_beginning]
+    if not later:
+        return Attendance(changes)
+    end = end if end is not None else load_end(reading, conversation_id)
+    if end is None:
+        return Attendance(changes)
+    branches: Sequence[Row[Any]] = ()
+    if end.branches:  # before the first change everybody hears the same
+        branches = reading.query(_BRANCHES, conversation=conversation_id, first=min(later))
+    return Attendance(changes, {row.number: row.after_number for row in branches}, end.after_number)
+
+
+def list_changes(ranges: Iterable[Presence]) -> list[PresenceChange]:
+    """Return who came and left behind which message, where messages were added one after the other, as these say.
+
+    Ranges that touch are one.
+    """
+    merged: dict[str, list[tuple[int, float]]] = {}
+    for one in sorted(ranges, key=lambda one: one.since):
+        own, until = merged.setdefault(one.participant_id, []), inf if one.until is None else one.until
+        if own and one.since <= own[-1][1]:
+            own[-1] = (own[-1][0], max(own[-1][1], until))
+        elif one.since < until:
+            own.append((one.since, until))
+    return [
+        PresenceChange(participant_id=who, number=int(number), after=int(number) - 1, leaves=leaves)
+        for who, own in merged.items()
+        for since, until in own
+        for number, leaves in ((since, False), (until, True))
+        if number != inf
+    ]

@@ -17,7 +17,7 @@ from sqlalchemy import Row, desc
 
 from fabula.context.gather import FunctionSource
 from fabula.context.request import SourceRequest
-from fabula.conversation.model import Conversations, ConversationState
+from fabula.conversation.model import Conversations, ConversationState, is_announcement
 from fabula.conversation.personas import place_for_listeners
 from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.snapshot import load_newest_messages
@@ -113,8 +113,8 @@ def _load_one(
         newest, attendance = loaded.messages[row.id][-_SEARCHED_MESSAGES:], loaded.attendances[row.id]
     else:
         newest = load_newest_messages(reading, row.id, row.leaf_id, limit=_SEARCHED_MESSAGES)
-        attendance = load_attendance(reading, row.id)
-    public = [one for one in reversed(newest) if one.final and one.audience is None]
+        attendance = load_attendance(reading, row.id, row)
+    public = [one for one in reversed(newest) if one.final and one.audience is None and not is_announcement(one)]
     question = next((one for one in public if one.role == "user"), None)
     reply = next((one for one in public if one.role == "assistant"), None)
     quoted = sorted((one for one in (question, reply) if one is not None), key=lambda one: one.number or 0)
@@ -137,5 +137,6 @@ def _make_fragment(
         project_id=project.id,
         title=one.title,
         score=score_in_range(EPISODE, 0.5 - 0.15 * age),
+        conversation_id=one.id,
         known_to=own_known_to if one.known_to is None else one.known_to,
     )

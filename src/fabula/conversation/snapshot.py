@@ -54,8 +54,8 @@ def load_conversations(
         if known is None or moved is None or moved & {name, ""}:
             row = reading.row(conversations, id=name)
             state = None if row is None else read_struct(ConversationState, row)
-            found_now = load_attendance(reading, name)
-            attendance = attendance if attendance.ranges == found_now.ranges else found_now
+            found_now = load_attendance(reading, name, row)
+            attendance = attendance if attendance.equals(found_now) else found_now
         if state is None:
             continue
         path, history = old.messages.get(name, ()), old.fragments.get(name, ())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from sqlalchemy import Column, Index, Integer, Text, UniqueConstraint
+from sqlalchemy import Column, Index, Integer, Text, UniqueConstraint, text
 
 from fabula.conversation.model import MAX_PARTICIPANTS, MessageKind
 from fabula.core.errors import Code, FabulaError
@@ -78,6 +78,8 @@ conversations = project_table(
     json_column("mode_state", "{}", info={"type": dict[str, Any]}),
     text_column("leaf_id", None),  # the newest message of the active path
     integer_column("said"),  # number of messages ever added; the number of the next message
+    integer_column("after_number", None),  # of the message that the next one follows; null: the one added last
+    integer_column("branches"),  # messages that follow another one than the one added before
     integer_column("rounds"),
     integer_column("recap_due"),  # the round from which a recap may be due; 0: not known
     integer_column("tokens"),  # of all messages ever added, an estimate
@@ -105,12 +107,14 @@ presence = project_table(
     ),
     Column("conversation_id", Text, nullable=False),
     Column("participant_id", Text, nullable=False, info={"refers_to": participants.name}),
-    Column("since_number", Integer, nullable=False, server_default="0"),  # the first message that the participant heard
-    integer_column("until_number", None),
-    text_column("joined"),
+    Column("since_number", Integer, nullable=False, server_default="0"),  # of the first message that it may hold for
+    # Of the message behind which the participant came or left: it holds for what follows on from there. -1: of none
+    Column("after_number", Integer, nullable=False, server_default="-1"),
+    integer_column("leaves"),  # 1: the participant left; 0: came
+    text_column("joined"),  # when that was
     project_foreign_key(["conversation_id"], "conversations"),
     Index("ix_presence_participant", "project_id", "participant_id", "conversation_id"),
-    key=("conversation_id", "participant_id", "since_number"),
+    key=("conversation_id", "participant_id", "since_number", "after_number"),
 )
 
 messages = project_table(
@@ -135,9 +139,18 @@ messages = project_table(
     integer_column("tokens"),  # an estimate, which decides when history is summarised
     text_column("pinned", None),  # the words that are kept word for word; empty for the whole message
     version_column(),
+    # Of the message that it followed when it was added; null: the one added before. -1: of none. Deletions change
+    # parents, and leave this.
+    integer_column("after_number", None),
     project_foreign_key(["conversation_id"], "conversations"),
     UniqueConstraint("project_id", "conversation_id", "number"),
     Index("ix_messages_parent", "project_id", "conversation_id", "parent_id"),
+    Index(
+        "ix_messages_branches",
+        *("project_id", "conversation_id", "number", "after_number"),
+        sqlite_where=text("after_number IS NOT NULL"),
+        postgresql_where=text("after_number IS NOT NULL"),
+    ),
 )
 
 summaries = project_table(

@@ -113,6 +113,7 @@ class Fragment(Struct, frozen=True, kw_only=True, gc=False):
     is_single_use: bool = False  # made for one request and never offered again: measuring it is not worth a cache
     prefitted: bool = False  # its source has a budget of its own; the trace says so when ours overrides it
     is_own_message: bool = False  # of the history: never merged with its neighbours, and sent under its source
+    conversation_id: str = ""  # of what another conversation says, word for word or in short
 
     def __post_init__(self) -> None:
         field = find_flaw(self)

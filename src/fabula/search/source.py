@@ -414,7 +414,14 @@ def _make_fragment(
         made_of=_NOTHING if document_id.startswith(CONVERSATION_PREFIX) else frozenset({document_id}),
         explanation=reason,
         is_single_use=True,
+        conversation_id=_find_conversation_id(document_id),
     )
+
+
+def _find_conversation_id(document_id: str) -> str:
+    """The conversation whose messages a document has; empty for another document."""
+    is_conversation = document_id.startswith(CONVERSATION_PREFIX) and "#" not in document_id
+    return document_id.removeprefix(CONVERSATION_PREFIX) if is_conversation else ""
 
 
 def _find_placement(

@@ -45,7 +45,7 @@ from fabula.conversation.participants import (
     save_participant,
     strip_revision,
 )
-from fabula.conversation.presence import Attendance, Presence
+from fabula.conversation.presence import Attendance, PresenceChange
 from fabula.conversation.tables import conversations as conversation_table
 from fabula.conversation.tables import messages as message_table
 from fabula.core.decoding import explain_decode_error
@@ -243,7 +243,7 @@ def _ensure_participants(tx: WriteTransaction, prepared: PreparedCompletion) -> 
 def _with_participants(view: View, ident: str, present: Sequence[Participant]) -> View:
     """Return the view with the client's conversation as one of these participants."""
     conversations = copy(view.snapshots[Conversations])
-    conversations.attendances = {ident: Attendance(Presence(participant_id=one.id) for one in present)}
+    conversations.attendances = {ident: Attendance(PresenceChange(participant_id=one.id) for one in present)}
     people = view.snapshot(Participants) or Participants()
     known = Participants({**people.by_id, **{one.id: one for one in present}})
     return View(view.project, view.timeline, {**view.snapshots, Conversations: conversations, Participants: known})

@@ -23,7 +23,7 @@ from fabula.conversation.participants import (
     strip_revision,
 )
 from fabula.conversation.personas import find_card
-from fabula.conversation.presence import Attendance, load_attendance
+from fabula.conversation.presence import Attendance, load_attendance, load_end
 from fabula.conversation.tables import conversations, messages
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
@@ -172,12 +172,12 @@ class ConversationVerbs(ProjectVerbs):
         a whisper: only these and the speaker hear it.
         """
         with self._write() as tx:
-            ident, attendance = conversation, load_attendance(tx, conversation)
-            if not attendance.ranges:  # a title, or a conversation in which nobody takes part
+            ident, end = conversation, load_end(tx, conversation)
+            if end is None:  # a title
                 ident = find_conversation(None, tx, conversation)
-                attendance = load_attendance(tx, ident)
-            who = speaker
-            if who and strip_revision(who) not in attendance.participants:
+                end = load_end(tx, ident)
+            attendance, who = load_attendance(tx, ident, end), speaker
+            if who and strip_revision(who) not in attendance.everybody:
                 who = find_participant(None, tx, speaker)
             if who.startswith("persona:"):
                 who = get_participant(tx, who).speaker
@@ -191,7 +191,7 @@ class ConversationVerbs(ProjectVerbs):
                 final=final,
                 parent_id=None if after is None else find_message(tx, ident, after),
             )
-            return history.record_message(tx, ident, new, attendance)
+            return history.record_message(tx, ident, new, attendance, end)
 
     def subscribe(self, listener: Callable[[MessageEvent], None]) -> Callable[[], None]:
         """Call a listener with every message that this process records in the project; return what ends that.

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from sqlalchemy import desc
 
 from fabula.context.request import Principal
-from fabula.conversation import edits, history
+from fabula.conversation import history
 from fabula.conversation.edits import ConversationRecord
 from fabula.conversation.history import HistoryPage
 from fabula.conversation.mentions import find_mentions
@@ -146,11 +146,8 @@ class PlayingVerbs(ProjectVerbs):
 
         def load(event: ChatEvent) -> ChatEvent | None:
             with self._read() as reading:
-                attendance, count = (
-                    load_attendance(reading, ident),
-                    edits.get_conversation(reading, ident).message_count,
-                )
-            return _hear_event(event, ears, attendance, count, notes, audible)
+                attendance = load_attendance(reading, ident)
+            return _hear_event(event, ears, attendance, notes, audible)
 
         try:
             async with aclosing(sending) as events:
@@ -172,7 +169,6 @@ def _hear_event(
     event: ChatEvent,
     ears: _Ears,
     attendance: Attendance,
-    count: int,
     notes: tuple[Sentence, ...],
     audible: set[str],
 ) -> ChatEvent | None:
@@ -194,7 +190,6 @@ def _hear_event(
         content="",
         speaker=event.participant_id,
         audience=event.audience,
-        number=count,
     )
     if not ears.hears(saying, attendance):
         audible.discard(event.participant_id)

@@ -118,7 +118,7 @@ def warn_of_absent_speaker(request: Request, view: View) -> tuple[str, ...]:
     ids = {strip_revision(request.speaker_id), *find_character_ids(view, request.speaker_id)}
     if not request.conversation_id:
         why = message("speaks in no conversation, so it holds neither their card nor a history; name a conversation")
-    elif attendance is None or not attendance.ranges or ids & attendance.present:
+    elif attendance is None or not attendance.is_recorded or ids & attendance.present:
         return ()
     elif ids & attendance.participants:
         why = message("has left this conversation; let them join, or name somebody who is present")

@@ -15,7 +15,7 @@ from msgspec import Struct
 from sqlalchemy import Row
 
 from fabula.conversation.documents import get_document_id
-from fabula.conversation.model import Conversations, ConversationState, Message, is_mode_secret
+from fabula.conversation.model import Conversations, ConversationState, Message, is_announcement
 from fabula.conversation.participants import Participants, load_participants
 from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.recaps.model import StoredRecap
@@ -89,7 +89,7 @@ def _make_passages(path: Iterable[Message], attendance: Attendance, names: Parti
             speaker=names.name_of(message.speaker),
         )
         for message in path
-        if message.final and message.content.strip() and not is_mode_secret(message)
+        if message.final and message.content.strip() and not is_announcement(message)
     )
 
 
@@ -171,8 +171,8 @@ class StoredConversations:
 
     def _read(self, reading: ReadTransaction, row: Row[Any], old: _ReadConversation | None) -> _ReadConversation:
         """Read a conversation; where messages were only added since the old document was made, these alone."""
-        state, attendance = read_struct(ConversationState, row), load_attendance(reading, row.id)
-        if old is not None and old.attendance.ranges == attendance.ranges:
+        state, attendance = read_struct(ConversationState, row), load_attendance(reading, row.id, row)
+        if old is not None and old.attendance.changes == attendance.changes:
             added = load_added_messages(reading, row.id, old.state, state)
             if added is not None:
                 passages = (*old.document.passages, *_make_passages(added, attendance, self._names))

@@ -79,7 +79,7 @@ def _find_message_scope(source_request: SourceRequest, view: View) -> MessageSco
     """Return which messages a chat may find: of conversations that all who are present took part in (cnv-8)."""
     request, conversations = source_request.request, view.snapshot(Conversations)
     attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
-    if attendance is None or not attendance.ranges or request.recipe in ("", NOVEL.name):
+    if attendance is None or not attendance.is_recorded or request.recipe in ("", NOVEL.name):
         return None
     snapshot, options = view.snapshot(RecapSnapshot), view.snapshot(RecapOptions) or RecapOptions()
     known = snapshot.by_conversation.get(request.conversation_id) if snapshot is not None else None
@@ -121,7 +121,7 @@ def _find_absent_cards(source_request: SourceRequest, view: View) -> frozenset[s
     """Return the lorebooks of cards whose characters do not take part in a conversation (inj-8)."""
     people, conversations, request = view.snapshot(Participants), view.snapshot(Conversations), source_request.request
     attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
-    if people is None or attendance is None or not attendance.ranges:
+    if people is None or attendance is None or not attendance.is_recorded:
         return frozenset()
     here = attendance.present | {strip_revision(request.speaker_id)}
     cards = {one.card: False for one in people.by_id.values() if one.card}

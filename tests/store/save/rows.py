@@ -20,7 +20,8 @@ from fabula.store.transaction import ReadTransaction
 OLDEST = Path(__file__).parent / "format-1.fabula"
 FORMAT_2 = Path(__file__).parent / "format-2.fabula"
 FORMAT_3 = Path(__file__).parent / "format-3.fabula"
-GOLDEN = Path(__file__).parent / "format-4.fabula"  # of a book of a series
+FORMAT_4 = Path(__file__).parent / "format-4.fabula"  # of a book of a series, as the next
+GOLDEN = Path(__file__).parent / "format-5.fabula"
 PROJECT = "harbour"
 MADE = "2026-01-01T00:00:00.000000Z"
 HARD = (
@@ -92,8 +93,8 @@ ROWS: dict[str, list[Record]] = {
     "participants": [{"id": "game:mira", "name": "Mira", "persona": HARD}],
     "conversations": [{"id": "desk", "title": "桌", "mode_state": {"deep": [[["x"]], {"y": {}}]}, "leaf_id": "m2"}],
     "presence": [
-        {"conversation_id": "desk", "participant_id": "game:mira", "until_number": 2},
-        {"conversation_id": "desk", "participant_id": "game:mira", "since_number": 3},
+        {"conversation_id": "desk", "participant_id": "game:mira"},
+        {"conversation_id": "desk", "participant_id": "game:mira", "since_number": 2, "after_number": 0, "leaves": 1},
     ],
     "messages": [
         {"id": "m1", "conversation_id": "desk", "number": 0, "content": HARD, "audience": ["game:mira"]},

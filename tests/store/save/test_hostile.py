@@ -202,7 +202,7 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], Code, tuple[str, ...]]] = 
     "a default that makes a key twice": (
         _more("presence", conversation_id="desk", participant_id="game:mira"),
         DAMAGED,
-        ("line 3 of presence.jsonl", "since_number 0"),
+        ("line 4 of presence.jsonl", "since_number 0"),
     ),
     "numbers that occur twice": (_row("messages", 1, number=0), DAMAGED, ("line 2 of messages.jsonl", "number 0")),
     "a row that belongs to nothing": (_row("beats", 0, document_id="gone"), DAMAGED, ("document_id 'gone'", "line 1")),

@@ -39,6 +39,7 @@ from tests.blank import lay
 from tests.store.save.rows import (
     FORMAT_2,
     FORMAT_3,
+    FORMAT_4,
     GOLDEN,
     MADE,
     OLDEST,
@@ -54,10 +55,19 @@ from tests.store.save.rows import (
 )
 
 GOLDENS = [
-    (OLDEST, "3e4bc7651b455d1dd231b2b4457f6582c5379ea40ef2480f49b3392565dc073e", 38),
-    (FORMAT_2, "840dddaba5532a6e4ced3ac4d5cf40c01e43b25083a4771656a7b988e1965f18", 42),
-    (FORMAT_3, "8851f01a13456d2d09f65c464cfda81d5e561f39cde987418cd3a8dd6ce8b05f", 43),
-    (GOLDEN, "c3be1c336706f934f0d29fd055e6a9b8463c252c9040d28b7d55c70543c0c228", 43),
+    (OLDEST, "3e4bc7651b455d1dd231b2b4457f6582c5379ea40ef2480f49b3392565dc073e", 39),
+    (FORMAT_2, "840dddaba5532a6e4ced3ac4d5cf40c01e43b25083a4771656a7b988e1965f18", 43),
+    (FORMAT_3, "8851f01a13456d2d09f65c464cfda81d5e561f39cde987418cd3a8dd6ce8b05f", 44),
+    (FORMAT_4, "c3be1c336706f934f0d29fd055e6a9b8463c252c9040d28b7d55c70543c0c228", 44),
+    (GOLDEN, "95ceb2bb0691531e19ebc7c2cdaf87c61da96866bef328934dce2f864461cd17", 44),
+]
+
+
+_MIRA = {"conversation_id": "desk", "participant_id": "game:mira"}
+PRESENCE_CHANGES: list[Record] = [  # as they are made of the ranges of older formats
+    {**_MIRA, "since_number": 0, "after_number": -1, "leaves": 0},
+    {**_MIRA, "since_number": 2, "after_number": 1, "leaves": 1},
+    {**_MIRA, "since_number": 3, "after_number": 2, "leaves": 0},
 ]
 
 
@@ -264,12 +274,12 @@ def test_an_older_format_is_brought_up_to_date_step_by_step(
     expected = contents(full)
     save_project(full, PROJECT, tmp_path / "a.fabula")
 
-    def to_five(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
+    def to_six(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
         return (
             (table, ({**row, "title": row["title"] + "!"} for row in rows)) if table == "documents" else (table, rows)
         )
 
-    def to_six(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
+    def to_seven(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
         if table == "fixed_prompts":
             kept = ("participant_id", "place", "text", "version")
             return "biographies", ({"id": f"was-{row['id']}", **{name: row[name] for name in kept}} for row in rows)
@@ -277,9 +287,9 @@ def test_an_older_format_is_brought_up_to_date_step_by_step(
             (table, ({**row, "title": row["title"] + "?"} for row in rows)) if table == "documents" else (table, rows)
         )
 
-    monkeypatch.setattr(manifests, "FORMAT_VERSION", 6)
-    monkeypatch.setattr(manifests, "UPGRADES", {4: to_five, 5: to_six})
-    assert "older format 4" in str(verify_save(tmp_path / "a.fabula").warnings[0])
+    monkeypatch.setattr(manifests, "FORMAT_VERSION", 7)
+    monkeypatch.setattr(manifests, "UPGRADES", {5: to_six, 6: to_seven})
+    assert "older format 5" in str(verify_save(tmp_path / "a.fabula").warnings[0])
     loaded = load_save(full, tmp_path / "a.fabula", project_id="newer")
     found = contents(full, loaded.project_id)
     assert {row["title"] for row in found["documents"]} == {f"{row['title']}!?" for row in expected["documents"]}
@@ -350,7 +360,7 @@ def test_whatever_loads_can_be_opened(store: Store, tmp_path: Path) -> None:
     fill(store, "made")
     save_project(store, "made", tmp_path / "a.fabula")
     library = ProjectViews(store)
-    for path in (OLDEST, FORMAT_2, FORMAT_3, GOLDEN, tmp_path / "a.fabula"):
+    for path in (OLDEST, FORMAT_2, FORMAT_3, FORMAT_4, GOLDEN, tmp_path / "a.fabula"):
         loaded = load_save(store, path, project_id=path.stem)
         view = library.view(loaded.project_id, conversation="desk")
         assert view.snapshot(Manuscript) is not None
@@ -372,7 +382,7 @@ MENDED: dict[str, Record] = {
 }
 
 
-@pytest.mark.parametrize(("path", "digest", "rows"), GOLDENS, ids=["format 1", "format 2", "format 3", "format 4"])
+@pytest.mark.parametrize(("path", "digest", "rows"), GOLDENS, ids=[f"format {n}" for n in range(1, 6)])
 def test_a_save_of_every_format_loads_for_ever(path: Path, digest: str, rows: int, store: Store) -> None:
     assert sha256(path.read_bytes()).hexdigest() == digest, "this file is never made again"
     assert load_save(store, path, user=LOCAL_USER).project_id == PROJECT
@@ -385,12 +395,15 @@ def test_a_save_of_every_format_loads_for_ever(path: Path, digest: str, rows: in
             continue
         here = {tuple(row[name] for name in shape.key): row for row in found[shape.name]}
         wanted = lines(path, member)
+        if shape.name == "presence" and path != GOLDEN:  # ranges from 0 to 2, and from 3 on
+            assert [(row["since_number"], row["until_number"]) for row in wanted] == [(0, 2), (3, None)]
+            wanted = PRESENCE_CHANGES
         assert len(here) == len(wanted)
         for old in wanted:
             if shape.name == "documents":
                 old["text"] = inside[old["text"]["file"]].decode()
             row = here[tuple(old[name] for name in shape.key)]
-            if shape.name == "presets" and path not in (FORMAT_3, GOLDEN):
+            if shape.name == "presets" and path in (OLDEST, FORMAT_2):
                 old["nodes"] = remove_unknown_fields(old["nodes"])
             if path == OLDEST:
                 old |= {name: value for name, value in MENDED.get(shape.name, {}).items() if old[name]}

@@ -72,12 +72,11 @@ def test_nobody_who_is_away_speaks_by_any_verb(pier: ProjectHandle) -> None:
     for name in ("Bo", "Cleo"):
         pier.conversations.leave("Pier", name)
     verbs: list[Callable[[], ChatEvents]] = [
-        lambda: pier.chat.regenerate("Pier", model=model),
         lambda: pier.chat.continue_reply("Pier", model=model),
         lambda: pier.chat.ask("Pier", ("Bo",), model=model),
         lambda: pier.chat.ask("Pier", ("Cleo",), model=model),  # who is waited for
         lambda: pier.chat.paste("Pier", "I am back.", participant="Bo", model=model),
-        lambda: pier.chat.paste("Pier", "I am back.", instead_of="last", model=model),
+        lambda: pier.chat.paste("Pier", "I am back.", goes_on_from="last", model=model),
     ]
     before = read(pier)
     for verb in verbs:

@@ -287,6 +287,8 @@ def test_werewolf_deals_hidden_roles_that_nobody_else_is_told(pier: ProjectHandl
         assert ("You are the seer" in prompt) == (role == "seer")
         assert ("You are a villager" in prompt) == (role == "villager")
     assert f"So is {wolves[1]}" in model.prompts_of(wolves[0])[0]
+    collect(pier.chat.send("Pier", "And on.", model=model))
+    assert [prompt.count("[You are") for _, prompt in model.prompts] == [1] * 16, "each is told the own role once"
 
 
 def test_whoever_joins_a_game_of_werewolf_is_a_villager(pier: ProjectHandle) -> None:
@@ -297,7 +299,7 @@ def test_whoever_joins_a_game_of_werewolf_is_a_villager(pier: ProjectHandle) -> 
     events = collect(pier.chat.send("Pier", "@Dan, welcome", model=model))
     assert pier.chat.get("Pier").state["roles"]["persona:Dan"] == "villager"
     assert [event.message.audience for event in pick(events, Announced)] == [("persona:Dan",)]
-    assert "You are a villager" in model.prompts_of("Dan")[0]
+    assert model.prompts_of("Dan")[0].count("You are a villager") == 1
 
 
 # Group

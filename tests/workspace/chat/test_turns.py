@@ -201,7 +201,7 @@ def test_a_reply_kept_behind_another_one_is_not_heard_by_who_joined_since(pier: 
     assert read(pier)[-1].endswith(later.content)
     model = ScriptedProvider()
     collect(pier.chat.send("Pier", "And now?", model=model))
-    assert "WORD-" not in model.prompts_of("Cleo")[0]
+    assert "WORD-" not in model.prompts_of("Cleo")[0], "who joined behind it is there behind its copy too"
     assert later.content in model.prompts_of("Bo")[0]
 
 

@@ -60,7 +60,7 @@ class ChatSession:
         self.id = chat.record.id
         self.hears_all = hears_all  # whoever speaks as somebody (`--as`) is shown nothing else than what they heard
         self.as_json = as_json
-        self.colours = NameColours(one.participant_id for one in chat.attendance.ranges)
+        self.colours = NameColours(one.participant_id for one in chat.attendance.changes)
         self.people = chat.people
         self.lines = LineReader(shows_prompts=not as_json)
         self.change_count = 0  # changes since the last turn, which can be undone one by one

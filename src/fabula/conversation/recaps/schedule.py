@@ -208,7 +208,7 @@ def find_recap_audience(stored: StoredRecap, attendance: Attendance) -> frozense
 
     Texts of older stores do not say what they were made from; they are for those who were there from the beginning.
     """
-    if stored.heard or not attendance.ranges:
+    if stored.heard or not attendance.is_recorded:
         return attendance.find_audience(stored.heard)
     return frozenset(one.participant_id for one in attendance.ranges if not one.since and one.until is None)
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fabula.conversation.history import find_conversations
-from fabula.conversation.model import Conversations, ConversationState, Message, is_mode_secret
+from fabula.conversation.model import Conversations, ConversationState, Message, is_announcement
 from fabula.conversation.participants import Participants
 from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.recaps.model import StoredRecap
@@ -242,9 +243,9 @@ class _Loader(Struct, frozen=True):
         for record in others[:MAX_QUOTED]:
             own = load_attendance(self.reading, record.id)
             for said in load_newest_messages(self.reading, record.id, record.leaf_id, QUOTED_MESSAGES):
-                if said.final and not is_mode_secret(said):
+                if said.final and not is_announcement(said):
                     fragment = make_earlier_fragment(self.project, said, self.participants, own.find_listeners(said))
-                    quoted.append((said.timestamp, fragment))
+                    quoted.append((said.timestamp, replace(fragment, conversation_id=record.id)))
         quoted.sort(key=lambda pair: pair[0])
         return tuple([one.id for one in others]), tuple([fragment for _, fragment in quoted])
 

@@ -118,21 +118,17 @@ class StoredChat(Struct, frozen=True, kw_only=True, dict=True):
 
     def list_presence(self, lines: list[Message]) -> list[Presence]:
         """Return who took part, by lines of a file; nothing where everybody took part all the time."""
-        if all(one.since == 0 and one.until is None for one in self.attendance.ranges):
+        present = [*(self.attendance.list_present_at(one.number or 0) for one in lines), self.attendance.present]
+        if all(one == self.attendance.everybody for one in present):
             return []
-        numbers = [one.number or 0 for one in lines]
-
-        def find_line(number: int) -> int:
-            return next((line for line, known in enumerate(numbers) if known >= number), len(numbers))
-
-        return [
-            Presence(
-                participant_id=one.participant_id,
-                since=find_line(one.since),
-                until=None if one.until is None else find_line(one.until),
-            )
-            for one in self.attendance.ranges
-        ]
+        since: dict[str, int] = {}
+        ranges: list[Presence] = []
+        for line, now in enumerate(present):
+            gone = since.keys() - now
+            ranges += [Presence(participant_id=who, since=since.pop(who), until=line) for who in gone]
+            since |= dict.fromkeys(now - since.keys(), line)
+        ranges += [Presence(participant_id=who, since=line) for who, line in since.items()]
+        return sorted(ranges, key=lambda one: (one.since, one.participant_id))
 
     @cached_property
     def _by_parent(self) -> Mapping[str | None, list[Message]]:

@@ -251,7 +251,7 @@ def _make_rows(chat: StoredChat, said: Sequence[Message], last: object) -> list[
 
 def _make_meta(chat: StoredChat, present: Mapping[str, Any], lines: list[Message]) -> JsonObject:
     kept = chat.file_fields if chat.file_fields.get("format") == SESSION else {}
-    names = {one.participant_id: chat.participants.name_of(one.participant_id) for one in chat.attendance.ranges}
+    names = {one.participant_id: chat.participants.name_of(one.participant_id) for one in chat.attendance.changes}
     presence = [
         {"who": one.participant_id, "since": one.since, "until": one.until} for one in chat.list_presence(lines)
     ]

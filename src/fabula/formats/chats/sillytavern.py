@@ -262,7 +262,7 @@ def _make_header(chat: StoredChat) -> JsonObject | None:
 
 def _make_new_header(chat: StoredChat) -> JsonObject:
     users = {strip_revision(one.speaker) for one in chat.path if one.speaker and one.role == "user"}
-    everybody = list(dict.fromkeys([one.participant_id for one in chat.attendance.ranges]))
+    everybody = list(dict.fromkeys([one.participant_id for one in chat.attendance.changes]))
     others = [one for one in everybody if one not in users and not one.startswith("player:")]
     players = [one for one in everybody if one not in others]
     is_single = len(others) == 1 and len(players) <= 1

@@ -8,6 +8,7 @@ format in between: it gets the name of a table and its rows, and returns the nam
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import Annotated, Any
 
 import msgspec
@@ -22,7 +23,7 @@ from fabula.store.renamed_settings import rename_settings
 from fabula.store.save.tables import SERIES_FOLDER
 
 FORMAT = "fabula-save"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 MANIFEST_FILE = "manifest.json"
 
 Record = dict[str, Any]
@@ -55,6 +56,31 @@ def _from_3(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
     return table, rows
 
 
+def _from_4(table: str, rows: Iterator[Record]) -> tuple[str, Iterator[Record]]:
+    """Upgrade from format 4, which had ranges of messages that participants heard, whatever their branch."""
+    if table != "presence":
+        return table, rows
+    by_participant = groupby(rows, key=lambda row: (row.get("conversation_id"), row.get("participant_id")))
+    return table, (change for _, own in by_participant for change in _list_presence_changes(list(own)))
+
+
+def _list_presence_changes(ranges: list[Record]) -> Iterator[Record]:
+    """Return who came and left behind which message; ranges that touch are one."""
+    try:
+        pairs = [(row.get("since_number", 0), row.get("until_number")) for row in ranges]
+        starts, ends = ({pair[place] for pair in pairs if pair[0] != pair[1]} for place in (0, 1))
+        for row, (since, until) in zip(ranges, pairs, strict=True):
+            own = {name: value for name, value in row.items() if name != "until_number"}
+            if since == until:
+                continue
+            if since not in ends:
+                yield {**own, "since_number": since, "after_number": since - 1}
+            if until is not None and until not in starts:
+                yield {**own, "since_number": until, "after_number": until - 1, "leaves": 1}
+    except TypeError:
+        yield from ranges  # a value has a wrong type, and the check will refuse it
+
+
 def _fix_field(row: Record, name: str, fix: Callable[[Any], Any]) -> Record:
     try:
         return {**row, name: fix(row[name])} if name in row else row
@@ -74,7 +100,7 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-UPGRADES: dict[int, RecordUpgrade] = {1: _from_1, 2: _from_2, 3: _from_3}  # by the format they upgrade from
+UPGRADES: dict[int, RecordUpgrade] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}  # by the format they upgrade from
 
 
 class SaveMember(Struct, frozen=True, kw_only=True, omit_defaults=True):

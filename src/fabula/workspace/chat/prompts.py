@@ -13,9 +13,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.context.options import AssemblyOptions
-from fabula.conversation.model import Conversations, Message, MessageKind, get_kind, label_speaker
+from fabula.conversation.model import (
+    Conversations,
+    Message,
+    MessageKind,
+    get_kind,
+    is_announcement,
+    label_speaker,
+)
 from fabula.conversation.modes import ContextPolicy
 from fabula.conversation.participants import Participant, strip_revision
+from fabula.conversation.tables import messages
 from fabula.core.errors import FabulaError
 from fabula.core.messages import message
 from fabula.core.view import View
@@ -35,6 +43,7 @@ class PinnedHistory(Struct, frozen=True, kw_only=True):
     label: str  # the name before the input, where lines carry names
     last_id: str  # of the newest message, the input included
     later: tuple[str, ...]  # sources of the messages that follow, and of the input
+    secrets: tuple[Message, ...]  # what the mode told some alone
     recipe: str
 
 
@@ -68,6 +77,9 @@ class ChatPrompts:
 
     def prepare_again(self, reading: ReadTransaction, chat: ChatState, reply: Message, *, goes_on: bool) -> ReplyTask:
         """Prepare a reply that is given again, or goes on; it is on the active path."""
+        if not goes_on:  # who came or left since then did so on another branch
+            parent = None if reply.parent_id is None else reading.require(messages, id=reply.parent_id).number
+            chat = replace(chat, attendance=chat.attendance.go_to(parent))
         view = self._project.view_with(chat.record.id)
         path = _read_path(view, chat.record.id)
         ends = {one.id: index + 1 for index, one in enumerate(path)}
@@ -101,7 +113,7 @@ class ChatPrompts:
         snapshots = {**view.snapshots, AssemblyOptions: _apply_policy(view.snapshot(AssemblyOptions), policy)}
         names = None
         if conversations is not None:
-            snapshots[Conversations] = conversations.shorten(ident, shown)
+            snapshots[Conversations] = conversations.shorten(ident, shown, chat.attendance)
             names = conversations.speaker_names.get(ident)
         return PinnedHistory(
             project=self._project.with_view(View(view.project, view.timeline, snapshots)),
@@ -109,6 +121,7 @@ class ChatPrompts:
             label=label_speaker(said, names) if said is not None else "",
             last_id=newest.id if newest is not None else "",
             later=tuple(f"history:{one.id}" for one in path[shown:]),
+            secrets=tuple(one for one in path[:shown] if one.audience is not None and is_announcement(one)),
             recipe=policy.recipe,
         )
 
@@ -128,7 +141,7 @@ class ChatPrompts:
             speaker_note=note,
             additional_input=said.prompt_text if said is not None else "",
             input_name=pinned.label if said is not None else "",
-            exclude=pinned.later,
+            exclude=(*pinned.later, *(f"history:{one.id}" for one in pinned.secrets if one.content in note)),
         )
         if said is not None and listeners is not None:  # whoever is away does not know it either
             request = replace(request, input_known_to=tuple(sorted(chat.attendance.find_knowers(said) or ())))

@@ -7,6 +7,7 @@ waited for, in one transaction. So a round goes on where it stopped, after a fai
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import Any
 
 import msgspec
@@ -72,7 +73,8 @@ class ChatState(Struct, frozen=True, kw_only=True):
 
 def load_chat(reading: ReadTransaction, conversation_id: str) -> ChatState:
     """Load the state of a chat; a stored round that makes no sense counts as none."""
-    record = edits.get_conversation(reading, conversation_id)
+    row = reading.require(conversations, id=conversation_id)
+    record = read_struct(ConversationRecord, row)
     stored = dict(record.mode_state)
     running, others, earlier = (stored.pop(key, None) for key in (ROUND, OTHERS, EARLIER))
     try:
@@ -86,7 +88,7 @@ def load_chat(reading: ReadTransaction, conversation_id: str) -> ChatState:
         round=chat_round,
         other_states=others if isinstance(others, dict) else {},
         earlier_states=earlier if isinstance(earlier, dict) else {},
-        attendance=load_attendance(reading, conversation_id),
+        attendance=load_attendance(reading, conversation_id, row),
         people=load_participants(reading),
         is_begun=running is not None,
     )
@@ -190,7 +192,8 @@ def store_reply(
     is_first = sibling_of is not None and parent is None
     stored = edits.add_message(tx, conversation_id, replace(reply, parent_id=parent), as_first=is_first)
     if active_leaf is not None:
-        edits.select_branch(tx, conversation_id, active_leaf)
+        place = row.said - 1 if row.after_number is None else row.after_number
+        edits.select_branch(tx, conversation_id, active_leaf, place=place)
     if not reply.final:
         return stored
     chat = load_chat(tx, conversation_id)
@@ -212,7 +215,7 @@ def store_reply(
 def _copy_parallel_replies(tx: WriteTransaction, chat: ChatState, leaf: str | None, message_id: str) -> dict[str, str]:
     """Copy the replies that follow a message and answer the same history to the newest message; return ids by ids.
 
-    A copy is known to those who heard the reply, though others may be present by now.
+    A copy is known to those who heard the reply. Whoever came or left behind it does so behind the copy too.
     """
     replaced = edits.get_message(tx, message_id)
     end = replaced.extra.get(HISTORY_END)
@@ -221,17 +224,23 @@ def _copy_parallel_replies(tx: WriteTransaction, chat: ChatState, leaf: str | No
     if not end or not path or path[0].id != message_id:
         return {}
     copies: dict[str, str] = {}
-    for said in (read_struct(Message, row) for row in path[1:]):
+    attendance = chat.attendance
+    later: list[float] = [*(row.number for row in path[2:]), inf]
+    for row, next_number in zip(path[1:], later, strict=False):
+        said = read_struct(Message, row)
         if said.final and said.extra.get(HISTORY_END) != end:
             break
         if not said.final:
             continue
-        heard = chat.attendance.find_listeners(said)
-        number = tx.require(conversations, id=chat.record.id).said
-        copy = replace(said, id="", parent_id=None, number=number)
-        if heard is not None and chat.attendance.find_listeners(copy) != heard:
+        heard = attendance.find_listeners(said)
+        copy = replace(said, id="", parent_id=None, number=None)
+        if heard is not None and attendance.find_listeners(copy) != heard:
             copy = replace(copy, audience=tuple(sorted(heard - {strip_revision(said.speaker)})))
         copies[said.id] = edits.add_message(tx, chat.record.id, copy).id
+        changes = attendance.find_changes_behind(said.number or 0, next_number)
+        if changes:
+            edits.copy_changes(tx, chat.record.id, changes.values())
+            attendance = load_attendance(tx, chat.record.id)
     return copies
 
 

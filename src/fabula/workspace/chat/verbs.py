@@ -25,6 +25,7 @@ from fabula.conversation.mentions import find_mentions
 from fabula.conversation.model import CLEANED_TEXT, Message, MessageKind, get_kind
 from fabula.conversation.modes import DEFAULT_MODE, Mode, Step
 from fabula.conversation.participants import Participants, get_participant, strip_revision
+from fabula.conversation.presence import load_attendance
 from fabula.conversation.snapshot import load_newest_messages
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, is_word, join_names, message
@@ -411,7 +412,7 @@ class ChatVerbs(ProjectVerbs):
     async def _ask_again(
         self, conversation: str, message_name: str, document_id: str | None, model: ChatModel, *, goes_on: bool
     ) -> ChatEvents:
-        ident, reply = await asyncio.to_thread(self._select_reply, conversation, message_name)
+        ident, reply = await asyncio.to_thread(self._select_reply, conversation, message_name, goes_on=goes_on)
         async with open_voice(self._project, model) as voice:
             prompts = ChatPrompts(self._project, self._modes, voice, document_id)
 
@@ -432,7 +433,7 @@ class ChatVerbs(ProjectVerbs):
             present = [one for one in speakers if one in chat.attendance.present]  # others have left meanwhile
             return prompts.prepare(reading, chat, running, present)
 
-    def _select_reply(self, conversation: str, message_name: str) -> tuple[str, Message]:
+    def _select_reply(self, conversation: str, message_name: str, *, goes_on: bool) -> tuple[str, Message]:
         """Find a reply, by default the newest of the active path, and make its branch the active one."""
         with self._write() as tx:
             ident = find_conversation(None, tx, conversation)
@@ -447,9 +448,13 @@ class ChatVerbs(ProjectVerbs):
                     Code.REQUEST_INVALID,
                     message("Only a reply can be given again or go on, and this is none. Nothing was changed."),
                 )
-            _check_present(chat, (strip_revision(found.speaker),))
             if all(one.id != found.id for one in path):
                 edits.select_branch(tx, ident, history.find_newest_leaf(tx, found.id))
+            attendance = load_attendance(tx, ident)
+            if not goes_on:  # who left since then is still there on the branch of another reply
+                parent = None if found.parent_id is None else edits.get_message(tx, found.parent_id).number
+                attendance = attendance.go_to(parent)
+            _check_present(replace(chat, attendance=attendance), (strip_revision(found.speaker),))
             return ident, found
 
     def _group_speakers(self, running: ChatRound, only: tuple[str, ...], voice: Voice) -> list[tuple[str, ...]]:
@@ -488,7 +493,7 @@ class ChatVerbs(ProjectVerbs):
     ) -> tuple[str, ReplyStored]:
         """Store an answer from elsewhere as a reply, as another one beside a reply, or as more of it."""
         view = self._view
-        earlier = self._select_reply(conversation, again)[1] if again else None
+        earlier = self._select_reply(conversation, again, goes_on=goes_on)[1] if again else None
         with self._read() as reading:
             ident = find_conversation(None, reading, conversation)
             chat = load_chat(reading, ident)
@@ -499,7 +504,7 @@ class ChatVerbs(ProjectVerbs):
             raise FabulaError(
                 Code.REQUEST_INVALID, message("Nobody is waited for. Say whose answer this is. Nothing was changed.")
             )
-        if speaker.id not in chat.round.waiting:  # whoever left since they were asked is still heard
+        if earlier is None and speaker.id not in chat.round.waiting:  # who left since they were asked is still heard
             _check_present(chat, (speaker.id,))
         others = [one for one in chat.people.by_id.values() if one.id in chat.attendance.participants - {speaker.id}]
         task = ReplyTask(
@@ -534,7 +539,7 @@ def _refuse_nobody(sentence: Sentence) -> FabulaError:
 def _check_present(chat: ChatState, participants: Sequence[str]) -> None:
     """Refuse to let somebody speak who is not present."""
     absent = [chat.people.name_of(one) for one in participants if one not in chat.attendance.present]
-    if absent and chat.attendance.ranges:
+    if absent and chat.attendance.is_recorded:
         raise _refuse_nobody(
             message("{names} is not present in this conversation. Let them join first.", names=join_names(absent))
         )

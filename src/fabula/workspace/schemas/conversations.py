@@ -10,6 +10,7 @@ from fabula.conversation.cards import CardTexts
 from fabula.conversation.history import FoundMessage, HistoryPage
 from fabula.conversation.model import Message, get_kind
 from fabula.conversation.participants import Participant, Participants
+from fabula.conversation.presence import Presence
 from fabula.workspace.chat_files import ChatExportReport, ChatImportReport
 from fabula.workspace.conversations import ConversationDetails
 from fabula.workspace.schemas.display_names import DisplayNames
@@ -53,7 +54,10 @@ class ParticipantInfo(Schema):
 
 
 class PresenceInfo(Schema):
-    """Somebody took part from message `since` up to message `until`, or still does."""
+    """Somebody took part in the active branch from message `since` up to message `until`, or still does.
+
+    Who took part in other branches alone heard no message of it: both are 0.
+    """
 
     participant_id: str
     name: str
@@ -163,9 +167,10 @@ def describe_participant(
 def describe_conversation(details: ConversationDetails) -> ConversationInfo:
     """Describe a conversation."""
     names = details.participants
-    presence = tuple(
-        describe(PresenceInfo, one, name=names.name_of(one.participant_id)) for one in details.attendance.ranges
-    )
+    attendance = details.attendance
+    elsewhere = sorted(attendance.everybody - attendance.participants)  # on other branches alone
+    ranges = (*attendance.ranges, *(Presence(participant_id=one, until=0) for one in elsewhere))
+    presence = tuple(describe(PresenceInfo, one, name=names.name_of(one.participant_id)) for one in ranges)
     return describe(ConversationInfo, details.record, presence=presence)
 
 
