@@ -263,6 +263,19 @@ def test_no_speaker_is_told_a_word_that_it_could_not_hear_and_each_is_told_those
     print(dict(result.counts))
     assert not result.faults, f"{len(result.faults)} faults\n" + "\n".join(result.faults[:10])
     assert result.counts["conversations"] >= TALKS
-    happened = {"whisper", "join", "leave", "undo", "correct", "delete", "branch", "pin", "run_jobs", "recaps", "chat"}
+    happened = {
+        "whisper",
+        "join",
+        "leave",
+        "undo",
+        "correct",
+        "delete",
+        "branch",
+        "pin",
+        "run_jobs",
+        "recaps",
+        "chat",
+        "notes",
+    }
     missing = happened - {name for name, count in result.counts.items() if count}
     assert TALKS < 60 or not missing, "everything happens somewhere"
