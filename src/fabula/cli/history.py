@@ -207,8 +207,9 @@ def delete(
     """
     with open_project(project, store) as opened:
         if name is None:
+            title = opened.conversations.get(conversation).record.title or conversation
             opened.conversations.delete(conversation)
-            say("{name} is gone.", name=conversation)
+            say("{name} is gone.", name=title)
             return
         deleted = opened.conversations.delete_message(conversation, name)
     say("Message {number} is gone: {text}", number=(deleted.number or 0) + 1, text=shorten(deleted.content, 80))

@@ -17,7 +17,7 @@ from fabula.cli.output import print_json, quote_name, report, shorten
 from fabula.cli.tables import Column, print_list, print_table
 from fabula.cli.value_names import name_value
 from fabula.core.errors import FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import Sentence, message
 
 if TYPE_CHECKING:
     from fabula.conversation.recaps.model import RecapEntry
@@ -47,6 +47,7 @@ def list_recaps(
 
     with open_project(project, store) as opened:
         found = opened.recaps.list_recaps(conversation)
+        empty = explain_none(opened)
     columns: list[Column[RecapEntry]] = [
         Column(message("kind"), lambda one: name_value(one.kind)),
         Column(message("rounds"), lambda one: f"{one.first_round}-{one.last_round}"),
@@ -54,7 +55,6 @@ def list_recaps(
         Column(message("written"), lambda one: WRITERS[one.origin]),
         Column(message("text"), lambda one: shorten(one.text, 200), wraps=True),
     ]
-    empty = message("There are no summaries or recaps yet.")
     print_list(found, describe_recap, columns, empty, as_json, with_ids=with_ids)
 
 
@@ -131,12 +131,22 @@ def rebuild(project: PROJECT, conversation: CONVERSATION, store: STORE = None, a
     """
     from fabula.workspace.schemas.recaps import QueuedRebuild
 
-    with open_project(project, store) as opened:
+    with open_project(project, store, runs_jobs=False) as opened:
         key = opened.recaps.rebuild(conversation)
         sentence = message("The recaps are queued to be made anew. Do it now: fabula jobs run")
         if not has_model(opened):
             sentence = message("The recaps are queued, and wait for a model. {reason}", reason=NO_MODEL)
     report(QueuedRebuild(job=key), sentence, as_json)
+
+
+def explain_none(project: ProjectHandle) -> Sentence:
+    """Say that there are no recaps yet, and what makes them."""
+    if not has_model(project):
+        return message("There are no summaries or recaps yet. {reason}", reason=NO_MODEL)
+    return message(
+        "There are no summaries or recaps yet. A model makes them in the background as the chat grows: "
+        "fabula jobs list tells of it."
+    )
 
 
 def has_model(project: ProjectHandle) -> bool:

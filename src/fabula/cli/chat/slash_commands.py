@@ -204,21 +204,12 @@ def show_recaps(session: ChatSession, rest: str) -> None:
 
         print_json_line(RecapsEvent(recaps=tuple(map(describe_recap, found))))
     elif not found:
-        session.tell(_explain_no_recaps(session))
+        from fabula.cli.recaps import explain_none
+
+        session.tell(explain_none(session.project))
     for one in found if not session.as_json else ():
         rounds = message("Rounds {first} to {last}", first=one.first_round, last=one.last_round)
         print_line(message("{heading}: {text}", heading=rounds, text=one.text))
-
-
-def _explain_no_recaps(session: ChatSession) -> Sentence:
-    from fabula.cli.recaps import NO_MODEL, has_model
-
-    if not has_model(session.project):
-        return message("There are no summaries or recaps yet. {reason}", reason=NO_MODEL)
-    return message(
-        "There are no summaries or recaps yet. A model makes them in the background as the chat grows: "
-        "fabula jobs list tells of it."
-    )
 
 
 def explain(session: ChatSession, rest: str) -> None:
