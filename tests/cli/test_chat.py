@@ -824,12 +824,12 @@ def test_undo_leaves_a_change_from_elsewhere_alone(chat: Chat, monkeypatch: pyte
 
     def change_elsewhere(self: ChatSession, label: Any) -> None:
         note_change(self, label)
-        self.project.codex.add("Brass Whistle", type="item")
+        self.project.participants.add("Iris Vale")
 
     monkeypatch.setattr(ChatSession, "note_change", change_elsewhere)
     chat.run("--with", "Mara", "--title", "Pier", lines="Well?\n/edit 2 Nobody.\n/undo\n", code=1)
     assert "Something else was changed since:" in chat.told
-    assert "Brass Whistle" in chat.room.run("codex", "list", "Coast")
+    assert "Iris Vale" in chat.room.run("participant", "list", "Coast")
     assert "2. Mara Venn: Nobody." in chat.room.run("history", "show", "Coast", "Pier")
 
 
@@ -849,23 +849,19 @@ def test_a_workflow_without_roles_says_that_nothing_was_changed(chat: Chat) -> N
     assert "stored" not in told
 
 
-SECRETS = ("XYZZYX", "QQWW", "You are")  # of a whisper, of an answer to it, and of the roles
-
-
 def test_whoever_speaks_as_somebody_gets_no_secret_as_json_or_in_a_file(chat: Chat) -> None:
     people = ("--with", "Mara", "--with", "Hope Tarn", "--with", "Will Tarn", "--title", "Night")
-    chat.server.script = lambda exchange: openai_answer("QQWW." if "XYZZYX" in str(exchange.request) else "Yes.")(
-        exchange
-    )
-    chat.run(*people, "--mode", "werewolf", lines="Good evening.\n/whisper Mara The XYZZYX is yours.\n")
-    lines = "/who\nWell?\n/whisper Will Tarn Psst.\n/branch\n/recap\n/why evening\n/save\n/save all.fabula\n/undo\n"
+    chat.server.script = lambda exchange: openai_answer("QQWW.")(exchange)
+    chat.run(*people, "--mode", "werewolf", lines="/whisper Mara The XYZZYX is yours.\n")
+    chat.server.script = lambda exchange: openai_answer("Yes.")(exchange)
+    lines = "/who\nWell?\n/whisper Will Tarn Psst.\n/branch\n/recap\n/why Well\n/save\n/save all.fabula\n/undo\n"
     events = chat.events("--conversation", "Night", "--as", "Hope Tarn", lines=lines, code=1)
     printed = json.dumps(events)
-    own = [one["message"] for one in events if one["event"] == "announcement"]
+    said = [one["message"] for one in events if "message" in one]
+    assert len(said) > 8
+    assert all("Hope Tarn" in (*one.get("audienceNames", ["Hope Tarn"]), one["name"]) for one in said)
     assert "XYZZYX" not in printed
     assert "QQWW" not in printed
-    assert "werewolf" not in printed.replace('"mode": "werewolf"', "")
-    assert "You are" not in printed or all(one["audienceNames"] == ["Hope Tarn"] for one in own)
     assert [one["modeState"] for one in events if one["event"] == "end"] == [{}, {}]
     refused = [one["error"] for one in events if one["event"] == "refusal"]
     assert [one["code"] for one in refused] == ["CONTEXT_REQUEST_INVALID"] * 2
