@@ -568,7 +568,7 @@ def test_a_chat_in_chinese_holds_no_english(chat: Chat, monkeypatch: pytest.Monk
     monkeypatch.setenv("FABULA_LANGUAGE", "zh")
     chat.run("--with", "Mara", lines="/who\n/recap\n/help\nWell?\n/undo\n\n/branch\n/why\n/swipe 7\n", code=1)
     commands = "|".join(one.name for one in COMMANDS)
-    names = r"Mara Venn|Well\?|vllm/gpt-4o-mini|models\.toml|fabula chat.*|[A-Z_]{5,}:"
+    names = r"Mara Venn|Well\?|vllm/gpt-4o-mini|`background = 名称`|models\.toml|fabula chat.*|[A-Z_]{5,}:"
     told = re.sub(rf"/({commands})\b|{names}", "", chat.told)
     assert find_words(told) - {"Player"} == set()
 
