@@ -518,6 +518,10 @@ def test_the_roles_of_a_game_come_back_with_it(party: ProjectHandle, tmp_path: P
         assert len(whispers) == 3
         assert all(one.speaker == "" and one.kind == "knowledge" for one in whispers)
         assert {one.name for one in other.participants.list_all()} == {"Ann", "Bo", "Cleo", "Dan"}
+        other.chat.set_mode("night", "free_chat")
+        other.chat_files.export_file("night", tmp_path / "later.jsonl")
+        (header, *_) = decode((tmp_path / "later.jsonl").read_bytes())
+        assert header["chat_metadata"].get("fabula", {}).get("mode", "free_chat") == "free_chat"
 
 
 def test_the_roles_of_a_game_are_in_a_save(party: ProjectHandle, tmp_path: Path) -> None:

@@ -103,7 +103,8 @@ def parse_sillytavern(lines: Sequence[NumberedLine], label: str, title: str) -> 
     )
     metadata = _get_object(header, "chat_metadata")
     own, note = _get_object(metadata, _OWN), _read_note(metadata)
-    mode, state, ids = own.get("mode"), dict(_get_object(own, "mode_state")), _get_object(own, "participants")
+    state, ids = dict(_get_object(own, "mode_state")), _get_object(own, "participants")
+    mode = clean_name(given) if isinstance(given := own.get("mode"), str) else ""
     if mode:
         state[ROUND] = {"is_ended": True}  # the mode has begun
     if note is not None:
@@ -115,9 +116,9 @@ def parse_sillytavern(lines: Sequence[NumberedLine], label: str, title: str) -> 
         messages=tuple(found),
         leaf=leaf,
         created_at=read_timestamp(header.get("create_date")),
-        mode=clean_name(mode) if isinstance(mode, str) else "",
+        mode=mode,
         mode_state=state,
-        names={who: name for who, name in ids.items() if isinstance(name, str)},
+        names={who: name for who, name in ids.items() if isinstance(name, str) and _is_name(name)},
         members=tuple((clean_name(name), role) for name, role in names if isinstance(name, str) and _is_name(name)),
         presence=read_presence(own.get("presence")),
         notices=((unread,) if odd else ()) + _describe_note(note, label),
@@ -323,16 +324,18 @@ def _describe_own(chat: StoredChat, said: Message) -> JsonObject:
 def _make_header(chat: StoredChat) -> JsonObject | None:
     known = chat.file_fields if chat.file_fields.get("format") == SILLYTAVERN else {}
     header = known.get("header") if "header" in known else _make_new_header(chat)
+    before = _get_object(header or {}, "chat_metadata")
     changes: JsonObject = {}
     note, own = find_note(chat.record.mode_state), _describe_chat(chat)
-    if note != _read_note(_get_object(header or {}, "chat_metadata")):
+    if note != _read_note(before):
         changes |= _write_note(note)
     if own:
         changes[_OWN] = own
-    if not changes:
+    if not changes and _OWN not in before:
         return header
     header = _make_new_header(chat) if header is None else header
-    return {**header, "chat_metadata": {**_get_object(header, "chat_metadata"), **changes}}
+    others = {name: value for name, value in before.items() if name != _OWN}  # that was so when it came
+    return {**header, "chat_metadata": {**others, **changes}}
 
 
 def _describe_chat(chat: StoredChat) -> JsonObject:
