@@ -41,7 +41,7 @@ def test_a_program_that_reads_what_is_said_can_leave_progress_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FABULA_PROGRESS", "off")
-    monkeypatch.setattr(progress.threading, "Timer", lambda *_: pytest.fail("progress is timed"))
+    monkeypatch.setattr("threading.Timer", lambda *_: pytest.fail("progress is timed"))
     with show_progress(message("Reading {title}", title="The Tide")) as update:
         update(1, 2)
     assert capsys.readouterr().err == ""

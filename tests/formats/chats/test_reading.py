@@ -74,10 +74,11 @@ def test_what_is_no_chat_is_refused(tmp_path: Path) -> None:
         assert "it is a character card, and no chat. Nothing was imported. Import it as a participant" in refuse(
             path, data.encode()
         )
-    for book in ({"entries": {}}, {"spec": "lorebook_v3", "data": {"entries": []}}):
+    books: tuple[dict[str, object], ...] = ({"entries": {}}, {"spec": "lorebook_v3", "data": {"entries": []}})
+    for book in books:
         for indent in (None, 2):
-            refused = refuse(path, json.dumps(book, indent=indent).encode())
-            assert "it is a lorebook, and no chat. Nothing was imported. Import it as a lorebook." in refused
+            told = refuse(path, json.dumps(book, indent=indent).encode())
+            assert "it is a lorebook, and no chat. Nothing was imported. Import it as a lorebook." in told
     assert "no chat of SillyTavern and no session" in refuse(path, b'{\n"a": 1\n}')
     for signature in (b"\x89PNG\r\n\x1a\n", b"PK\x03\x04"):
         assert "Import it as a participant with a card." in refuse(path, signature)
