@@ -263,6 +263,8 @@ class Hearing(Struct):
                 return speaker == fact.owner or fact.owner in present
             case "biography":
                 return speaker == fact.owner and self._is_between_two(talk)
+            case "note":
+                return fact.talk == question.talk and (not speaker or speaker in talk.everybody)
             case "lore":
                 return not fact.key or self._has_heard_key(fact.key, question, heard)
             case "entry" | "recap":
@@ -300,6 +302,8 @@ class Hearing(Struct):
                     is_told = fact.owner in talk.present
                 case "biography":
                     is_told = speaker == fact.owner and self._is_between_two(talk)
+                case "note":
+                    is_told = fact.talk == question.talk
                 case "lore":
                     is_told = not fact.key or (bool(path) and fact.key in path[-1].words)
                 case kind:

@@ -235,6 +235,10 @@ class TalkProject:
         else:
             ident = self.project.conversations.start(people, title=f"About {title}").id
         self.hearing.facts[title] = Fact(word=title, kind="title", talk=ident)
+        if random.random() < 0.3:
+            note = self.word("note", talk=ident, is_sure=True)
+            self.project.conversations.set_note(ident, f"Think of {note}.", depth=random.choice([0, 1, 4]))
+            self.counts["notes"] += 1
         talks.setdefault(ident, Talk(id=ident, started_with=frozenset())).started_with = frozenset(people)
         talk = talks[ident]
         self._settle(talk)

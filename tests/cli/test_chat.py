@@ -202,7 +202,8 @@ def test_replies_are_given_again_chosen_corrected_and_taken_back(chat: Chat) -> 
     ]
     assert "Reply 2 of 2." in chat.told
     assert "Reply 1 of 2." in chat.told
-    assert chat.told.count("Taken back: ") == 2
+    assert "Taken back: the correction of message 2\n" in chat.told
+    assert "Taken back: the choice of reply 1\n" in chat.told
     assert "Taken back from message 1 on: Well?" in chat.told
     assert "Choose one by its number, from 1 to 2" in chat.told
 
@@ -567,7 +568,7 @@ def test_a_chat_in_chinese_holds_no_english(chat: Chat, monkeypatch: pytest.Monk
     monkeypatch.setenv("FABULA_LANGUAGE", "zh")
     chat.run("--with", "Mara", lines="/who\n/recap\n/help\nWell?\n/undo\n\n/branch\n/why\n/swipe 7\n", code=1)
     commands = "|".join(one.name for one in COMMANDS)
-    names = r"Mara Venn|Well\?|vllm/gpt-4o-mini|models\.toml|fabula chat.*|[A-Z_]{5,}:"
+    names = r"Mara Venn|Well\?|vllm/gpt-4o-mini|`background = 名称`|models\.toml|fabula chat.*|[A-Z_]{5,}:"
     told = re.sub(rf"/({commands})\b|{names}", "", chat.told)
     assert find_words(told) - {"Player"} == set()
 
@@ -670,7 +671,7 @@ def test_people_join_and_leave_and_the_mode_changes_within_the_chat(chat: Chat) 
     assert said.count("Hope Tarn: I count tin.") == 1
     assert chat.told.count("The mode is quiz.") == 2
     assert "You speak as Player." in chat.told
-    assert "Taken back: conversation changed: Pier" in chat.told
+    assert "Taken back: the mode quiz" in chat.told
     chat.run("--conversation", "Pier", "--with", "Will Tarn", lines="/quit\n")
     assert "Will Tarn takes part from now on. To take that back: /leave Will Tarn" in chat.told
     joined = chat.room.run("history", "join", "Coast", "Pier", "Will Tarn")
@@ -742,3 +743,152 @@ def test_the_list_of_participants_shows_players_and_cards(chat: Chat) -> None:
     rows = {line.split()[1]: line for line in chat.room.run("participant", "list", "Coast").splitlines()[1:]}
     assert rows["Player"].rstrip().endswith("player")
     assert rows["Bo"].rstrip().endswith("character card")
+
+
+def write_card(chat: Chat, **fields: str) -> None:
+    """A participant Bo with these parts of a card."""
+    chat.room.run("participant", "add", "Coast", "Bo")
+    options = [word for name, text in fields.items() for word in (f"--{name.replace('_', '-')}", text)]
+    chat.room.run("participant", "card", "Coast", "Bo", *options)
+
+
+def test_a_macro_that_means_nothing_is_told_once_in_a_chat(chat: Chat) -> None:
+    write_card(chat, description="{{char}} hums {{foo}}.", first_message="{{bar}} or {{foo}}?")
+    chat.server.script = lambda exchange: openai_answer("Hm.")(exchange)
+    chat.run("--with", "Bo", lines="One.\nTwo {{foo}} and {{baz}}.\n{{baz}}\n")
+    told = "{{foo}} means nothing here and stands in the prompt as it is written."
+    assert chat.told.count(told) == 1
+    assert chat.told.count("{{foo}}") == 1
+    assert chat.told.count("{{baz}} is said as it is written: macros in messages are not filled in.") == 1
+    chat.run("--with", "Bo", "--greeting", "Bo", lines="One.\n")
+    assert "{{bar}}, {{foo}} means nothing here" in chat.told
+    assert chat.told.count("{{foo}}") == 1
+    chat.run("--with", "Bo", lines="One.\nYes.\n.\n", at=("--provider", "clipboard"))
+    assert chat.told.count(told) == 1
+    notices = [one["text"] for one in chat.events("--with", "Bo", lines="One.\nTwo.\n") if one["event"] == "notice"]
+    assert len(notices) == 1
+    assert notices[0].startswith("{{foo}} means nothing here")
+    chat.run("--with", "Bo", "--as", "Hope Tarn", lines="One.\n")
+    assert "{{foo}}" not in chat.told  # what stands in the cards of others is theirs
+
+
+def test_a_prompt_to_be_pasted_says_for_whom_it_is_and_who_says_what(chat: Chat) -> None:
+    lines = "Well?\nIt was the sea.\n.\nReally?\nYes.\n.\n"
+    said = chat.run("--with", "Mara", lines=lines, at=("--provider", "clipboard"))
+    second = said.split("[A prompt for Mara Venn. Each part of it stands below its role.]\n")[2]
+    assert second.startswith("\n[system]\n")
+    assert "[user: Player]\nWell?" in second
+    assert "[assistant: Mara Venn]\nIt was the sea." in second
+    assert second.index("It was the sea.") < second.index("Really?") < second.index("[Mara Venn speaks next.")
+    people = ("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier")
+    chat.run(
+        *people, "--prompt", "prompt.txt", lines="@Mara well?\nMe.\n.\n@Hope and you?\n", at=("--provider", "clipboard")
+    )
+    prompt = (chat.room.folder / "prompt.txt").read_text()
+    assert prompt.startswith("[A prompt for Hope Tarn.")
+    assert "[assistant]\nMara Venn: Me." in prompt
+    assert "[user]\nPlayer: Mara well?" in prompt
+
+
+def test_a_message_that_is_too_long_for_the_window_is_taken_back(chat: Chat) -> None:
+    lines = "word " * 30_000 + "\n/undo\nWell?\n"
+    at = ("--provider", "vllm", "--base-url", chat.server.url, "--model", "gpt-4")
+    said = chat.run("--with", "Mara", "--title", "Pier", lines=lines, at=at, code=1)
+    assert "CONTEXT_INPUT_TOO_LARGE" in chat.told
+    assert "To take the message back and say it in shorter ones: /undo." in chat.told
+    assert "--model NAME" in chat.told
+    assert "To ask again" not in chat.told
+    assert said == "Mara Venn: It was me.\n"
+    assert "word" not in chat.room.run("history", "show", "Coast", "Pier")
+
+
+def test_how_to_go_on_is_told_of_a_conversation_that_is_kept(chat: Chat) -> None:
+    chat.run("--with", "Mara", lines="/who\n")
+    assert "This conversation is called Mara Venn." in chat.told
+    assert "To go on later" not in chat.told
+    chat.run("--with", "Mara", lines="Well?\n")
+    assert chat.told.endswith('To go on later: fabula chat Coast --conversation "Mara Venn"\n')
+
+
+def test_undo_says_what_it_takes_back_and_nothing_that_was_changed_elsewhere(chat: Chat) -> None:
+    lines = "Well?\nYes?\n/branch 2\n/undo\n/join Hope Tarn\n/undo\n/join Hope Tarn\n/leave Hope Tarn\n/undo\n"
+    chat.run("--with", "Mara", "--title", "Pier", lines=lines)
+    taken_back = re.findall(r"Taken back: (.+)", chat.told)
+    assert taken_back == ["going on from message 2", "Hope Tarn joined", "Hope Tarn left"]
+
+
+def test_undo_leaves_a_change_from_elsewhere_alone(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fabula.cli.chat.session import ChatSession
+
+    note_change = ChatSession.note_change
+
+    def change_elsewhere(self: ChatSession, label: Any) -> None:
+        note_change(self, label)
+        self.project.participants.add("Iris Vale")
+
+    monkeypatch.setattr(ChatSession, "note_change", change_elsewhere)
+    chat.run("--with", "Mara", "--title", "Pier", lines="Well?\n/edit 2 Nobody.\n/undo\n", code=1)
+    assert "Something else was changed since:" in chat.told
+    assert "Iris Vale" in chat.room.run("participant", "list", "Coast")
+    assert "2. Mara Venn: Nobody." in chat.room.run("history", "show", "Coast", "Pier")
+
+
+def test_recaps_are_not_promised_where_no_model_can_make_them(chat: Chat) -> None:
+    chat.run("--with", "Mara", "--title", "Pier", lines="Well?\n" * 6 + "/recap\n")
+    assert "A model writes recaps, and none works in the background" in chat.told
+    assert "1 job waits for a model, as recaps do" in chat.told
+    assert "fabula jobs run" not in chat.told
+    said = chat.room.run("recap", "rebuild", "Coast", "Pier")
+    assert "The recaps are queued, and wait for a model." in said
+    assert "fabula jobs run" not in said + chat.room.aside
+
+
+def test_a_workflow_without_roles_says_that_nothing_was_changed(chat: Chat) -> None:
+    told = chat.run("--with", "Mara", "--mode", "workflow", lines="Well?\n", code=2)
+    assert told.rstrip().endswith("Nothing was changed.")
+    assert "stored" not in told
+
+
+def test_whoever_speaks_as_somebody_gets_no_secret_as_json_or_in_a_file(chat: Chat) -> None:
+    people = ("--with", "Mara", "--with", "Hope Tarn", "--with", "Will Tarn", "--title", "Night")
+    chat.server.script = lambda exchange: openai_answer("QQWW.")(exchange)
+    chat.run(*people, "--mode", "werewolf", lines="/whisper Mara The XYZZYX is yours.\n")
+    chat.server.script = lambda exchange: openai_answer("Yes.")(exchange)
+    lines = "/who\nWell?\n/whisper Will Tarn Psst.\n/branch\n/recap\n/why Well\n/save\n/save all.fabula\n/undo\n"
+    events = chat.events("--conversation", "Night", "--as", "Hope Tarn", lines=lines, code=1)
+    printed = json.dumps(events)
+    said = [one["message"] for one in events if "message" in one]
+    assert len(said) > 8
+    assert all("Hope Tarn" in (*one.get("audienceNames", ["Hope Tarn"]), one["name"]) for one in said)
+    assert "XYZZYX" not in printed
+    assert "QQWW" not in printed
+    assert [one["modeState"] for one in events if one["event"] == "end"] == [{}, {}]
+    refused = [one["error"] for one in events if one["event"] == "refusal"]
+    assert [one["code"] for one in refused] == ["CONTEXT_REQUEST_INVALID"] * 2
+    assert all("so it is not saved while you speak as Hope Tarn" in one["message"] for one in refused)
+    assert not list(chat.room.folder.glob("*.fabula"))
+    told = chat.run("--conversation", "Night", "--as", "Hope Tarn", "--json", at=("--provider", "clipboard"), code=2)
+    assert "without a model it would print the prompts of others" in told
+    everything = json.dumps(chat.events("--conversation", "Night", lines="/who\n"))
+    assert "werewolf" in everything.replace('"mode": "werewolf"', "")
+
+
+def test_a_whisper_among_others_is_no_event_for_whoever_speaks_as_somebody(chat: Chat) -> None:
+    """A game master lets others speak among themselves; somebody else learns only that they do."""
+    from fabula.conversation.modes import Mode, Step, Turn
+    from fabula.workspace.chat.modes import ChatModes
+
+    class Night(Mode):
+        def route(self, turn: Turn) -> Step:
+            return Step(speakers=turn.ids[:1], audience=turn.ids[:1])
+
+    room = chat.room
+    people = ("--with", "Hope Tarn", "--with", "Mara", "--with", "Will Tarn", "--title", "Night")
+    chat.run(*people, lines="Good evening.\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ChatModes, "load", lambda self, name: Night())
+        patch.setattr(ChatModes, "find_name", lambda self, name: name)
+        events = chat.events("--conversation", "Night", "--as", "Will Tarn", lines="Well?\n")
+    assert [one["event"] for one in events] == ["conversation", "message", "start", "notice", "end"]
+    assert events[3]["text"] == f"({events[2]['name']} whispers to somebody else.)"
+    assert "to " in room.run("history", "show", "Coast", "Night")

@@ -14,7 +14,10 @@ from typer._click import Command
 from typer.core import TyperGroup, TyperOption
 
 from fabula.cli.main import make_app
+from fabula.formats.lore.cards import parse_card
+from fabula.formats.lore.files import write_card
 from tests.cli.test_codex import Room, room
+from tests.formats.chats.files_of_versions import EARLY, encode
 
 __all__ = ["room"]
 ROOT = Path(__file__).parents[2]
@@ -131,3 +134,19 @@ def test_every_command_that_is_printed_exists_with_its_options(room: Room, words
     commands = [f"fabula {found[1]}" for found in PRINTED.finditer(printed)]
     parts = [part for one in commands for part in re.split(r", (?=fabula )|, or ", one)]
     assert [problem for one in parts if (problem := find_problem(one.rstrip(".,")))] == []
+
+
+def test_the_commands_of_the_pages_about_conversations_work_one_after_the_other(room: Room) -> None:
+    room.run("new", "The Lantern Coast", "--from", "sample:lantern_coast")
+    card = {"name": "Mara", "description": "Dry.", "first_mes": "Hm.", "alternate_greetings": ["Well."]}
+    write_card(parse_card({"spec": "chara_card_v2", "data": card}, "Mara"), room.folder / "mara.json")
+    (room.folder / "mara.jsonl").write_bytes(encode(EARLY))
+    of_pages = [line for place, line in find_documented() if place.startswith(("conversations.md", "modes.md"))]
+    assert len(of_pages) > 25
+    for line in of_pages:
+        words = [word.replace("mara.png", "mara.json") for word in split_words(line)]
+        if words[:2] == ["participant", "export"]:
+            words.append("--overwrite")
+        if words[0] in ("chat", "write"):
+            words += ["--provider", "demo"]
+        room.run(*words, stdin="Good evening.\n")

@@ -110,3 +110,30 @@ def test_the_recipe_of_a_chat_has_the_skill_of_a_chat(pier: Desk) -> None:
     request = {"projectId": pier.only_project()["id"], "conversationId": "Pier", "recipe": "character-chat"}
     (pier.folder / "request.json").write_text(json.dumps(request))
     assert "Continue the text" not in pier.run("assemble", "Coast", "--quiet", "--request", "request.json")
+
+
+def test_a_note_is_shown_set_and_taken_away(pier: Desk) -> None:
+    assert pier.run("history", "note", "Coast", "Pier") == "This conversation has no author's note.\n"
+    assert pier.run("history", "note", "Coast", "Pier", "It rains.", "--depth", "2") == (
+        "In every prompt, at depth 2: It rains.\n"
+    )
+    assert "It rains." in pier.run("history", "note", "Coast", "Pier")
+    assert "author's note" in pier.run("inspect", "Coast", "--conversation", "Pier", "--speaker", "Tom")
+    assert "'chorus' is no role" in pier.run("history", "note", "Coast", "Pier", "Hm.", "--role", "chorus", code=2)
+    assert "Leave out the text." in pier.run("history", "note", "Coast", "Pier", "Hm.", "--off", code=2)
+    assert pier.run("history", "note", "Coast", "Pier", "--off") == "This conversation has no author's note.\n"
+
+
+def test_a_card_is_no_chat_and_the_refusal_names_its_own_command(pier: Desk) -> None:
+    card = {"spec": "chara_card_v2", "data": {"name": "Zed", "first_mes": "Hm."}}
+    (pier.folder / "zed.json").write_text(json.dumps(card))
+    refused = pier.run("history", "import", "Coast", "zed.json", code=2)
+    assert "To import it: fabula participant import PROJECT FILE" in refused
+    assert "lorebook" not in refused
+    assert "Zed can take part in conversations now." in pier.run("participant", "import", "Coast", "zed.json")
+    assert "Zed has this card already. Nothing was changed." in pier.run("participant", "import", "Coast", "zed.json")
+    card["data"] = {"name": "Zed", "first_mes": "What?"}
+    (pier.folder / "zed.json").write_text(json.dumps(card))
+    told = pier.run("participant", "import", "Coast", "zed.json", code=2)
+    assert "To put the file in its place: --replace" in told
+    assert "To keep both, rename the first one: fabula participant edit" in told

@@ -18,6 +18,7 @@ __all__ = ["room"]
 def test_a_long_wait_says_what_it_waits_for_and_how_to_stop(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.delenv("FABULA_PROGRESS")
     monkeypatch.setattr(progress, "SHOWN_AFTER", 0.0)
     with show_progress(message("Waiting for {model}", model="local/smollm2")) as update:
         update(1, 2)
@@ -28,7 +29,19 @@ def test_a_long_wait_says_what_it_waits_for_and_how_to_stop(
     assert said == "Waiting for local/smollm2 (Ctrl-C stops it)\n"
 
 
-def test_a_short_wait_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_short_wait_says_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("FABULA_PROGRESS")
+    monkeypatch.setattr(progress, "SHOWN_AFTER", 3600.0)
+    with show_progress(message("Reading {title}", title="The Tide")) as update:
+        update(1, 2)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_program_that_reads_what_is_said_can_leave_progress_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FABULA_PROGRESS", "off")
+    monkeypatch.setattr("threading.Timer", lambda *_: pytest.fail("progress is timed"))
     with show_progress(message("Reading {title}", title="The Tide")) as update:
         update(1, 2)
     assert capsys.readouterr().err == ""

@@ -81,8 +81,14 @@ def test_they_are_put_in_another_order(told: Room) -> None:
     assert "CONTEXT_REQUEST_INVALID" in told.run("recap", "reorder", "Coast", "talk", first, code=2)
 
 
-def test_all_are_asked_for_anew(told: Room) -> None:
+def test_all_are_asked_for_anew(told: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     assert told.read("recap", "rebuild", "Coast", "talk") == {"job": "recap:talk:anew"}
+    assert "and wait for a model" in told.run("recap", "rebuild", "Coast", "talk")
+    models = told.folder / "models.toml"
+    models.write_text(
+        'background = "own"\n[places.own]\nbase_url = "http://127.0.0.1:9"\nneeds_key = false\nmodel = "gpt-4o"\n'
+    )
+    monkeypatch.setenv("FABULA_MODELS", str(models))
     assert "Do it now: fabula jobs run" in told.run("recap", "rebuild", "Coast", "talk")
     jobs = told.read("jobs", "list", "Coast", "--state", "queued")[0]["jobs"]
     assert [one["key"] for one in jobs if one["kind"] == "recap"] == ["recap:talk:anew"]

@@ -16,7 +16,7 @@ from fabula.settings.values import list_unknown, read_values
 from fabula.store.connections import begin
 from fabula.store.save.loading import load_save
 from fabula.store.store import LOCAL_USER, Store
-from tests.store.older import CONVERSATION_COLUMNS, LATER_TABLES, PRESENCE_STATEMENTS
+from tests.store.older import ACCESS_TABLES, CONVERSATION_COLUMNS, LATER_TABLES, PRESENCE_STATEMENTS, RESPONSE_TABLES
 
 BEFORE = Path(__file__).parents[1] / "fixtures" / "before_workspace"
 PROJECTS = ("lantern_coast", "wugang")
@@ -92,16 +92,7 @@ def old_store(store: Store, address: str, rows: dict[str, dict[str, str]], perso
                 connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
         connection.execute(text("DROP TABLE undo_steps"))
         connection.execute(text("DROP TABLE user_undo_steps"))
-        for table in (
-            "request_keys",
-            "streams",
-            "stream_events",
-            "people",
-            "api_keys",
-            "sessions",
-            "sign_in_failures",
-            *LATER_TABLES,
-        ):
+        for table in (*RESPONSE_TABLES, *ACCESS_TABLES, *LATER_TABLES):
             connection.execute(text(f"DROP TABLE {table}"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))
     store.close()

@@ -21,7 +21,7 @@ from fabula.store.restoring import restore_project, restore_store
 from fabula.store.store import Store
 from fabula.workspace.backups import list_store_copies, restore_copy
 from fabula.workspace.workspace import Workspace
-from tests.store.older import CONVERSATION_COLUMNS, LATER_TABLES, PRESENCE_STATEMENTS
+from tests.store.older import ACCESS_TABLES, CONVERSATION_COLUMNS, LATER_TABLES, PRESENCE_STATEMENTS, RESPONSE_TABLES
 
 
 class CopyOptions(TypedDict, total=False):
@@ -166,16 +166,7 @@ def test_a_copy_of_an_older_version_is_upgraded(folder: Path, tmp_path: Path) ->
                 connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.execute("DROP TABLE undo_steps")
         connection.execute("DROP TABLE user_undo_steps")
-        for table in (
-            "request_keys",
-            "streams",
-            "stream_events",
-            "people",
-            "api_keys",
-            "sessions",
-            "sign_in_failures",
-            *LATER_TABLES,
-        ):
+        for table in (*RESPONSE_TABLES, *ACCESS_TABLES, *LATER_TABLES):
             connection.execute(f"DROP TABLE {table}")
         connection.execute("UPDATE alembic_version SET version_num = '0007'")
     connection.close()

@@ -399,3 +399,25 @@ def test_a_lone_participant_has_a_persona_too(pier: ProjectHandle) -> None:
     pier.participants.add("Tom", persona="Tom is old.")
     pier.conversations.start(("Tom",), title="Talk")
     assert ask(pier, "Tom", additional_input="Well?").prompt.startswith("Tom is old.")
+
+
+def test_two_cards_of_one_name_are_both_there_once_the_first_has_another_name(
+    pier: ProjectHandle, tmp_path: Path
+) -> None:
+    import_card(pier, tmp_path)
+    again = pier.participants.import_card(tmp_path / "Mara Venn.json")
+    assert (again.is_new, again.participant.version) == (False, pier.participants.get("Mara").version)
+    with pytest.raises(FabulaError) as refused:
+        import_card(pier, tmp_path, description="Another one.")
+    assert refused.value.code is Code.STORE_DUPLICATE
+    assert "There is a participant called Mara Venn already" in str(refused.value)
+    assert "To keep both, rename the first one." in str(refused.value)
+    pier.participants.edit("Mara Venn", new_name="Old Mara", aliases=())
+    import_card(pier, tmp_path, description="Another one.")
+    assert sorted(one.name for one in pier.participants.list_all() if one.card) == ["Mara Venn", "Old Mara"]
+    cards = [pier.participants.read_card(name) for name in ("Old Mara", "Mara Venn")]
+    assert [card.description for card in cards if card is not None] == [DATA["description"], "Another one."]
+    imported = pier.participants.import_card(
+        write_json(tmp_path / "m.json", {**CARD, "data": DATA | {"tags": ["x"]}}), namespace="pawn"
+    )
+    assert "Somebody else is called Mara Venn too." in [str(one) for one in imported.warnings][-1]

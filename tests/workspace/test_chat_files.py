@@ -406,3 +406,129 @@ def test_a_chat_is_not_exported_to_a_folder_that_is_named_like_a_file(party: Pro
     assert refused.value.code is Code.REQUEST_INVALID
     assert "ends in .jsonl" in refused.value.sentence
     assert not (tmp_path / "hearth.txt").exists()
+
+
+def with_note(rows: list[dict[str, Any]], **note: Any) -> list[dict[str, Any]]:
+    """A chat file whose first line has an author's note."""
+    return [{**rows[0], "chat_metadata": {**rows[0].get("chat_metadata", {}), **note}}, *rows[1:]]
+
+
+def place_note(project: ProjectHandle, conversation: str, note: str) -> tuple[str, int] | None:
+    """The role of the note in a prompt, and how many messages of the conversation follow it."""
+    request = project.request(
+        conversation_id=conversation, speaker_id="persona:Mara Venn", recipe="character-chat", document_id=""
+    )
+    sent = project.assemble(request).messages
+    texts = read_texts(project, conversation)
+    for number, one in enumerate(sent):
+        if note in one.content:
+            return one.role, sum(any(text in later.content for later in sent[number + 1 :]) for text in texts)
+    return None
+
+
+@pytest.mark.parametrize(("depth", "role"), [(0, 0), (1, 0), (2, 1), (3, 2)])
+def test_the_note_of_an_author_is_told_at_its_depth_and_goes_out_as_it_came(
+    party: ProjectHandle, tmp_path: Path, depth: int, role: int
+) -> None:
+    fields = {"note_prompt": "{{char}} whispers.", "note_interval": 1, "note_position": 1}
+    rows = with_note(EARLY, **fields, note_depth=depth, note_role=role, another="kept")
+    conversation = bring_in(party, tmp_path / "chat.jsonl", rows)
+    expected = ("system", "user", "assistant")[role]
+    found = place_note(party, conversation, "Mara Venn whispers.")
+    assert found is not None
+    assert found[1] == depth
+    assert found[0] == expected
+    party.chat_files.export_file(conversation, tmp_path / "again.jsonl")
+    assert decode((tmp_path / "again.jsonl").read_bytes())[0] == rows[0]
+
+
+def test_a_note_of_a_group_is_told_to_each_who_takes_part_and_to_nobody_else(
+    party: ProjectHandle, tmp_path: Path
+) -> None:
+    rows = with_note(VERSIONS["late group"], note_prompt="It rains.", note_depth=1)
+    conversation = bring_in(party, tmp_path / "chat.jsonl", rows)
+    here = party.conversations.get(conversation).attendance.participants
+    stranger = party.participants.add("Zed").id
+    for one in (*here, stranger):
+        request = party.request(conversation_id=conversation, speaker_id=one, recipe="character-chat", document_id="")
+        prompt = "\n".join(said.content for said in party.assemble(request).messages)
+        assert ("It rains." in prompt) == (one in here)
+    party.chat_files.export_file(conversation, tmp_path / "again.jsonl")
+    assert decode((tmp_path / "again.jsonl").read_bytes())[0] == rows[0]
+
+
+def test_a_report_says_what_becomes_of_a_note(party: ProjectHandle, tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+
+    def report(**note: Any) -> list[str]:
+        path.write_bytes(encode(with_note(EARLY, note_prompt="It rains.", **note)))
+        report = party.chat_files.import_files(path)
+        party.conversations.delete(report.conversations[0].id)
+        return [str(one) for one in report.warnings]
+
+    told = "chat.jsonl: the author's note stands in every prompt, at depth 4."
+    assert report(note_interval=1) == [told]
+    assert report(note_interval=3)[1:] == [
+        "chat.jsonl: in SillyTavern the note is told once every 3 messages. An export writes that again."
+    ]
+    assert report(note_interval=0) == [
+        "chat.jsonl: the author's note is switched off. It is kept, and reaches no prompt."
+    ]
+    assert report(note_interval="x", note_depth=-1, note_role=9, note_position=None) == [told]
+
+
+def test_a_note_that_is_switched_off_or_taken_away_reaches_no_prompt(party: ProjectHandle, tmp_path: Path) -> None:
+    rows = with_note(EARLY, note_prompt="It rains.", note_interval=0)
+    conversation = bring_in(party, tmp_path / "chat.jsonl", rows)
+    assert place_note(party, conversation, "It rains.") is None
+    party.conversations.set_note(conversation, "It snows.", depth=2)
+    assert place_note(party, conversation, "It snows.") == ("system", 2)
+    party.chat_files.export_file(conversation, tmp_path / "again.jsonl")
+    metadata = decode((tmp_path / "again.jsonl").read_bytes())[0]["chat_metadata"]
+    assert (metadata["note_prompt"], metadata["note_depth"], metadata["note_interval"]) == ("It snows.", 2, 1)
+    party.chat.set_mode(conversation, "quiz")
+    assert place_note(party, conversation, "It snows.") == ("system", 2)
+    party.conversations.set_note(conversation, "")
+    assert place_note(party, conversation, "It snows.") is None
+    with pytest.raises(FabulaError, match="cannot be the note"):
+        party.conversations.set_note(conversation, "x" * 20_001)
+
+
+@pytest.mark.parametrize("target", ["sessions", "night.jsonl"])
+def test_the_roles_of_a_game_come_back_with_it(party: ProjectHandle, tmp_path: Path, target: str, store: Store) -> None:
+    for name in ("Bo", "Cleo", "Dan"):
+        party.participants.add(name, namespace="agent")
+    party.chat.start(["Bo", "Cleo", "Dan"], mode="werewolf", title="night")
+    before = party.chat.get("night")
+    party.conversations.record("night", "Good evening.", speaker="Ann")
+    party.chat_files.export_file("night", tmp_path / target)
+    projects.create(store, "Other", project_id="other")
+    with Workspace(store) as workspace:
+        other = workspace.project("other")
+        for name in ("Dan", "Cleo", "Bo"):
+            other.participants.add(name, namespace="agent")
+        other.chat_files.import_files(tmp_path / target)
+        after = other.chat.get("night")
+        assert after.mode == "werewolf"
+        assert after.is_begun
+        dealt = {before.people.name_of(one): role for one, role in before.state["roles"].items()}
+        assert {after.people.name_of(one): role for one, role in after.state["roles"].items()} == dealt
+        assert set(after.state["roles"]) <= after.attendance.present
+        whispers = [one for one in other.conversations.read_page("night").messages if one.audience is not None]
+        assert len(whispers) == 3
+        assert all(one.speaker == "" and one.kind == "knowledge" for one in whispers)
+        assert {one.name for one in other.participants.list_all()} == {"Ann", "Bo", "Cleo", "Dan"}
+        other.chat.set_mode("night", "free_chat")
+        other.chat_files.export_file("night", tmp_path / "later.jsonl")
+        (header, *_) = decode((tmp_path / "later.jsonl").read_bytes())
+        assert header["chat_metadata"].get("fabula", {}).get("mode", "free_chat") == "free_chat"
+
+
+def test_the_roles_of_a_game_are_in_a_save(party: ProjectHandle, tmp_path: Path) -> None:
+    for name in ("Bo", "Cleo", "Dan"):
+        party.participants.add(name, namespace="agent")
+    before = party.chat.start(["Bo", "Cleo", "Dan"], mode="werewolf", title="night").state
+    party.save(tmp_path / "party.fabula")
+    with Workspace.open(tmp_path / "other") as workspace:
+        loaded = workspace.load_save(tmp_path / "party.fabula")
+        assert workspace.project(loaded.project_id).chat.get("night").state == before

@@ -98,7 +98,10 @@ def list_texts(
         Column(message("text"), lambda one: shorten(one.text, 200), wraps=True),
         Column(message("remarks"), lambda one: message("private") if one.is_private else ""),
     ]
-    empty = message("There are no such texts of {name} yet.", name=who)
+    command = f"{_name_commands(kind)} add {quote_name(project)} {quote_name(who)} TEXT"
+    empty = message("{name} has no biography yet. Write it: {command}", name=who, command=command)
+    if kind != "biography":
+        empty = message("{name} has no fixed prompts yet. Add one: {command}", name=who, command=command)
     print_list(found, describe_participant_text, columns, empty, as_json, with_ids=with_ids)
 
 
@@ -172,8 +175,11 @@ def reorder_texts(
 
 def _name_list(kind: ParticipantTextKind, project: str, who: str) -> str:
     """Return the command that lists the texts of a participant."""
-    command = "fabula biography list" if kind == "biography" else "fabula participant prompt list"
-    return f"{command} {quote_name(project)} {quote_name(who)}"
+    return f"{_name_commands(kind)} list {quote_name(project)} {quote_name(who)}"
+
+
+def _name_commands(kind: ParticipantTextKind) -> str:
+    return "fabula biography" if kind == "biography" else "fabula participant prompt"
 
 
 def _report_text(item: ParticipantText, sentence: Sentence, as_json: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 from typer import Argument, Option
 
@@ -24,7 +24,8 @@ from fabula.cli.output import (
 )
 from fabula.cli.progress import show_progress
 from fabula.cli.tables import Column, print_list
-from fabula.conversation.model import MessageKind
+from fabula.conversation.model import DEFAULT_NOTE_DEPTH, MAX_NOTE_DEPTH, MessageKind, find_note
+from fabula.core.fragment import Role
 from fabula.core.messages import join_names, message, plural
 
 if TYPE_CHECKING:
@@ -206,8 +207,9 @@ def delete(
     """
     with open_project(project, store) as opened:
         if name is None:
+            title = opened.conversations.get(conversation).record.title or conversation
             opened.conversations.delete(conversation)
-            say("{name} is gone.", name=conversation)
+            say("{name} is gone.", name=title)
             return
         deleted = opened.conversations.delete_message(conversation, name)
     say("Message {number} is gone: {text}", number=(deleted.number or 0) + 1, text=shorten(deleted.content, 80))
@@ -238,6 +240,47 @@ def pin(
     else:
         sentence = message("Message {number} is pinned: {text}", number=number, text=pinned.pinned or pinned.content)
     report(describe_message(pinned, names), sentence, as_json)
+
+
+@commands.command()
+def note(
+    project: PROJECT,
+    conversation: CONVERSATION,
+    text: Annotated[
+        str | None, Argument(help="What every prompt of the conversation holds; - reads standard input.")
+    ] = None,
+    depth: Annotated[
+        int, Option("--depth", min=0, max=MAX_NOTE_DEPTH, help="How many messages follow it.")
+    ] = DEFAULT_NOTE_DEPTH,
+    role: Annotated[str, Option("--role", help="Whose words it is told as: system, user or assistant.")] = "system",
+    off: Annotated[bool, Option("--off", help="Take the note away.")] = False,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """Show the author's note of a conversation, set it, or take it away.
+
+    Example: fabula history note "The Lantern Coast" "On the pier" "It rains." --depth 2
+    """
+    from fabula.workspace.schemas.conversations import describe_conversation
+
+    if off and text is not None:
+        raise invalid_request("--off takes the note away. Leave out the text.")
+    with open_project(project, store) as opened:
+        if text is None and not off:
+            details = opened.conversations.get(conversation)
+        else:
+            words = "" if off or text is None else read_text("-") if text == "-" else text
+            details = opened.conversations.set_note(conversation, words, depth=depth, role=_read_role(role))
+    found = find_note(details.record.mode_state)
+    if found is None:
+        sentence = message("This conversation has no author's note.")
+    elif not found.is_told:
+        sentence = message("The author's note is switched off: {text}", text=found.text)
+    elif found.place == "depth":
+        sentence = message("In every prompt, at depth {depth}: {text}", depth=found.depth, text=found.text)
+    else:
+        sentence = message("In every prompt, beside the characters: {text}", text=found.text)
+    report(describe_conversation(details), sentence, as_json)
 
 
 @commands.command()
@@ -416,6 +459,15 @@ def export_chat(
         )
     )
     print_warnings(written.warnings)
+
+
+def _read_role(name: str) -> Role:
+    role = next((one for one in get_args(Role) if one == name), None)
+    if role is None:
+        raise invalid_request(
+            "{name!r} is no role. There are: {roles}. Nothing was changed.", name=name, roles=join_names(get_args(Role))
+        )
+    return cast("Role", role)
 
 
 def _name_participants(details: ConversationDetails) -> list[str]:

@@ -42,10 +42,20 @@ def _run_short_jobs(workspace: Workspace) -> None:
     except FabulaError as error:  # the command itself has succeeded
         warn("Background work waits: {error}", error=describe_error(error))
         return
-    if left:
+    if left.without_model:
         warn(
             plural(
-                left,
+                left.without_model,
+                "{count} job waits for a model, as recaps do, and none works in the background: "
+                "`background = NAME` in models.toml names one.",
+                "{count} jobs wait for a model, as recaps do, and none works in the background: "
+                "`background = NAME` in models.toml names one.",
+            )
+        )
+    if left.ready:
+        warn(
+            plural(
+                left.ready,
                 "{count} job waits in the background; the next commands go on with it. To do it now: fabula jobs run",
                 "{count} jobs wait in the background; the next commands go on with them. "
                 "To do them now: fabula jobs run",

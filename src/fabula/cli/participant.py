@@ -170,7 +170,11 @@ def import_card(
     if as_json:
         print_json(describe_participant(imported.participant, card=imported.card))
         return
-    say("{name} can take part in conversations now.", name=imported.participant.name)
+    name = imported.participant.name
+    if imported.is_new:
+        say("{name} can take part in conversations now.", name=name)
+    else:
+        say("{name} has this card already. Nothing was changed.", name=name)
     say(
         "The card has {greetings} and {entries}.",
         greetings=plural(len(imported.card.list_greetings(in_group=False)), "{count} greeting", "{count} greetings"),

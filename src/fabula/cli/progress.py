@@ -1,10 +1,12 @@
 """Progress of work that takes more than two seconds: what is done, how far it is, and how to stop it.
 
 On a terminal it is a bar on the standard error, which disappears when the work is done. Elsewhere it is one line.
+`FABULA_PROGRESS=off` leaves it out, for programs that read what a command says on a slow machine as on a fast one.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 SHOWN_AFTER = 2.0  # seconds
+PROGRESS_VARIABLE, OFF = "FABULA_PROGRESS", "off"
 
 
 @contextmanager
@@ -48,7 +51,9 @@ class ProgressDisplay:
         self._done, self._total = 0, 0
 
     def start(self) -> None:
-        """Show the progress two seconds from now, unless the work is done by then."""
+        """Show the progress two seconds from now, unless the work is done by then or nobody wants to see it."""
+        if os.environ.get(PROGRESS_VARIABLE) == OFF:
+            return
         with self._lock:
             if self._timer is None:
                 self._timer = threading.Timer(SHOWN_AFTER, self._show)

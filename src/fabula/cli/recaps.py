@@ -16,13 +16,19 @@ from fabula.cli.options import IDS, JSON, PROJECT, STORE
 from fabula.cli.output import print_json, quote_name, report, shorten
 from fabula.cli.tables import Column, print_list, print_table
 from fabula.cli.value_names import name_value
-from fabula.core.messages import message
+from fabula.core.errors import FabulaError
+from fabula.core.messages import Sentence, message
 
 if TYPE_CHECKING:
     from fabula.conversation.recaps.model import RecapEntry
+    from fabula.workspace.project import ProjectHandle
 
 CONVERSATION = Annotated[str, Argument(help="A conversation, by its title or id.")]
 ITEM = Annotated[str, Argument(help="A summary or a recap, by its number, its id or how it begins.")]
+NO_MODEL = message(
+    "A model writes recaps, and none works in the background: `background = NAME` in models.toml names one. "
+    "The bundled model is too small for this."
+)
 WRITERS = {"hand": message("by hand"), "model": message("by a model")}
 VERSION = Annotated[int | None, Option("--version", help="The version you saw; refused if it is another by now.")]
 
@@ -41,6 +47,7 @@ def list_recaps(
 
     with open_project(project, store) as opened:
         found = opened.recaps.list_recaps(conversation)
+        empty = explain_none(opened)
     columns: list[Column[RecapEntry]] = [
         Column(message("kind"), lambda one: name_value(one.kind)),
         Column(message("rounds"), lambda one: f"{one.first_round}-{one.last_round}"),
@@ -48,7 +55,6 @@ def list_recaps(
         Column(message("written"), lambda one: WRITERS[one.origin]),
         Column(message("text"), lambda one: shorten(one.text, 200), wraps=True),
     ]
-    empty = message("There are no summaries or recaps yet.")
     print_list(found, describe_recap, columns, empty, as_json, with_ids=with_ids)
 
 
@@ -125,11 +131,32 @@ def rebuild(project: PROJECT, conversation: CONVERSATION, store: STORE = None, a
     """
     from fabula.workspace.schemas.recaps import QueuedRebuild
 
-    with open_project(project, store) as opened:
+    with open_project(project, store, runs_jobs=False) as opened:
         key = opened.recaps.rebuild(conversation)
-    report(
-        QueuedRebuild(job=key), message("The recaps are queued to be made anew. Do it now: fabula jobs run"), as_json
+        sentence = message("The recaps are queued to be made anew. Do it now: fabula jobs run")
+        if not has_model(opened):
+            sentence = message("The recaps are queued, and wait for a model. {reason}", reason=NO_MODEL)
+    report(QueuedRebuild(job=key), sentence, as_json)
+
+
+def explain_none(project: ProjectHandle) -> Sentence:
+    """Say that there are no recaps yet, and what makes them."""
+    if not has_model(project):
+        return message("There are no summaries or recaps yet. {reason}", reason=NO_MODEL)
+    return message(
+        "There are no summaries or recaps yet. A model makes them in the background as the chat grows: "
+        "fabula jobs list tells of it."
     )
+
+
+def has_model(project: ProjectHandle) -> bool:
+    """Whether a model works in the background, as recaps need one."""
+    from fabula.workspace.writing_options import choose_background_model
+
+    try:
+        return project.store is not None and choose_background_model(project.store, project.id) is not None
+    except FabulaError:  # a file of models that cannot be used names none
+        return False
 
 
 @commands.command()

@@ -289,6 +289,7 @@ class Assembly(Struct, kw_only=True):
             truncated_layers=selection.truncated_layers,
             retrieved_count=len(order.main) + len(order.late),
             warnings=warnings,
+            unknown_macros=tuple(source_request.macros.unknown),
             trace=Trace(
                 outcomes, selection.included, selected.candidates.not_revealed, more_verdicts, explain, purposes
             ),

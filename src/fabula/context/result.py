@@ -39,6 +39,7 @@ class Result(Struct, frozen=True, kw_only=True):
     vantage: Vantage
     model: Model
     exact: bool  # counted with the model's own tokenizer
+    unknown_macros: tuple[str, ...] = ()  # names of macros that stand in the prompt as they are written
     assembly_id: str = ""  # under which the answer is reported, where a workspace keeps the continuity
 
     @property

@@ -187,7 +187,7 @@ def make_part(
     layer: Layer = Layer.SETTINGS,
     score: float = 1.0,
 ) -> Fragment:
-    """Make the fragment of a part of a card; cached, because most requests need the same ones."""
+    """Make the fragment of a part of a card or the like; cached, because most requests need the same ones."""
     return Fragment(
         source=source,
         layer=layer,

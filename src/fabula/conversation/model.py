@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from enum import StrEnum
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Struct, field
+import msgspec
+from msgspec import Meta, Struct, field
 
 from fabula.core.fragment import Fragment, Layer, Part, Role
 
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
 MAX_SNAPSHOT_MESSAGES = 1000  # of one conversation, the newest
 MAX_PARTICIPANTS = 200  # of one conversation, over its whole time
 MAX_MESSAGE_CHARACTERS = 200_000  # that somebody says or imports
+MAX_NOTE_CHARACTERS, MAX_NOTE_DEPTH, DEFAULT_NOTE_DEPTH = 20_000, 10_000, 4
 CLEANED_TEXT = "cleaned"  # among the extras of a message: its text as prompts show it
+ROUND, OTHERS, EARLIER, NOTE = "round", "others", "earlier", "author_note"
+RESERVED_KEYS = (ROUND, OTHERS, EARLIER, NOTE)  # of the stored state of a conversation, which belong to no mode
+
+NotePlace = Literal["depth", "before", "after"]  # in the conversation, or beside what is told of the characters
 
 
 class MessageKind(StrEnum):
@@ -64,6 +70,29 @@ class Message(Struct, frozen=True, kw_only=True):
         return self.content if self.previous_content is not None else self.extra.get(CLEANED_TEXT, self.content)
 
 
+class AuthorNote(Struct, frozen=True, kw_only=True):
+    """A text that every prompt of a conversation holds; `interval` is that of SillyTavern, where 0 switches it off."""
+
+    text: Annotated[str, Meta(max_length=MAX_NOTE_CHARACTERS)]
+    depth: Annotated[int, Meta(ge=0, le=MAX_NOTE_DEPTH)] = DEFAULT_NOTE_DEPTH
+    role: Role = "system"
+    place: NotePlace = "depth"
+    interval: Annotated[int, Meta(ge=0)] = 1
+
+    @property
+    def is_told(self) -> bool:
+        """Whether prompts hold the note."""
+        return bool(self.text.strip()) and self.interval > 0
+
+
+def find_note(stored_state: Mapping[str, Any]) -> AuthorNote | None:
+    """Return the note that is stored with the state of a conversation; None where there is none that makes sense."""
+    try:
+        return msgspec.convert(stored_state[NOTE], AuthorNote) if NOTE in stored_state else None
+    except msgspec.ValidationError:
+        return None
+
+
 class ConversationState(Struct, frozen=True, kw_only=True):
     """The state of a conversation when its messages were read; equal states mean equal messages."""
 
@@ -72,6 +101,7 @@ class ConversationState(Struct, frozen=True, kw_only=True):
     message_count: int = field(name="said")
     leaf_id: str | None
     mode: str = ""
+    note: AuthorNote | None = None
 
 
 class Voices(Struct, frozen=True):

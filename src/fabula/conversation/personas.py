@@ -18,6 +18,7 @@ from fabula.context.gather import FunctionSource
 from fabula.context.phrases import IDENTITY
 from fabula.context.recipes import NOVEL
 from fabula.context.request import Request, SourceRequest
+from fabula.conversation.author_note import offer_note
 from fabula.conversation.cards import CardOwner, Cards, CardTexts, make_part, offer_own_parts, offer_public_parts
 from fabula.conversation.model import Conversations, Message
 from fabula.conversation.participants import Participant, Participants, strip_revision
@@ -49,10 +50,11 @@ def find_identity(request: Request, view: View) -> str | None:
 
 
 def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
-    """Offer who takes part, the public parts of their cards, and what the speaker alone is told."""
+    """Offer who takes part, the public parts of their cards, the author's note, and what the speaker alone is told."""
     request, conversations = source_request.request, view.snapshot(Conversations)
     if conversations is None or not request.conversation_id:
         return
+    yield from offer_note(source_request, view)
     people, macros = view.snapshot(Participants) or Participants(), source_request.macros
     attendance = conversations.attendances.get(request.conversation_id) or Attendance()
     project_id, language = request.project_id, source_request.language

@@ -17,6 +17,7 @@ from fabula.conversation.model import (
     ConversationState,
     Message,
     Voices,
+    find_note,
     make_history_fragments,
 )
 from fabula.conversation.participants import Participants, strip_revision
@@ -53,7 +54,7 @@ def load_conversations(
         state, attendance = (known := old.states.get(name)), old.attendances.get(name, Attendance())
         if known is None or moved is None or moved & {name, ""}:
             row = reading.row(conversations, id=name)
-            state = None if row is None else read_struct(ConversationState, row)
+            state = None if row is None else read_struct(ConversationState, row, note=find_note(row.mode_state))
             found_now = load_attendance(reading, name, row)
             attendance = attendance if attendance.equals(found_now) else found_now
         if state is None:

@@ -34,6 +34,8 @@ class ModelCall(Struct, frozen=True, kw_only=True):
     language: Language = "en"  # of the instruction to follow the schema
     originals: Mapping[str, Mapping[str, Any]] = {}  # by source: messages with images or calls, as a client sent them
     parameters: Mapping[str, Any] = {}  # of a client, such as its tools: they are sent as they are
+    speaker_name: str = ""  # who is to answer in a chat: for a person who carries the prompt to a model
+    role_names: Mapping[str, str] = {}  # who speaks in a role of the prompt, where its lines carry no names
 
     @property
     def max_answer_characters(self) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -260,7 +261,15 @@ def _import_chat(tx: WriteTransaction, chat: Chat, people: _People) -> ImportedC
     def find_by_name(name: str) -> str:
         return strip_revision(by_name[name] if name in by_name else find(name, "assistant"))
 
+    def find_member(who: str) -> str:
+        """Find a participant by the id that the file has, which may be another one here."""
+        name = who if chat.format == SESSION else clean_name(chat.names[who])
+        return by_name[name] if name in by_name else find(name, "user" if who.startswith(f"{PLAYER}:") else "assistant")
+
     ids = _choose_ids(tx, chat)
+    renamed = {said.id: ident for said, ident in zip(chat.messages, ids, strict=True) if said.id}
+    if chat.mode_state:
+        renamed |= {who: strip_revision(find_member(who)) for who in chat.names}
     spoken = [find(said.speaker, said.role) if said.speaker else "" for said in chat.messages]
     tree = [
         Message(
@@ -290,7 +299,7 @@ def _import_chat(tx: WriteTransaction, chat: Chat, people: _People) -> ImportedC
         ranges=ranges,
         title=chat.title,
         mode=chat.mode,
-        mode_state=chat.mode_state,
+        mode_state=_rename_ids(chat.mode_state, renamed),
         created_at=chat.created_at,
     )
     lines = len({said.line for said in chat.messages})
@@ -318,6 +327,15 @@ def _choose_ids(reading: ReadTransaction, chat: Chat) -> list[str]:
         ids.append(one if one in free else new_id())
         free.discard(one)
     return ids
+
+
+def _rename_ids(state: Any, renamed: Mapping[str, str]) -> Any:
+    """Return the state of a mode with the ids that participants and messages have here."""
+    if isinstance(state, Mapping):
+        return {renamed.get(name, name): _rename_ids(value, renamed) for name, value in state.items()}
+    if isinstance(state, list):
+        return [_rename_ids(value, renamed) for value in state]
+    return renamed.get(state, state) if isinstance(state, str) else state
 
 
 def _keep_ids(said: ChatMessage, ident: str, speaker: str) -> JsonObject:

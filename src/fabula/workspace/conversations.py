@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -13,7 +14,7 @@ from fabula.conversation.cards import CardTexts
 from fabula.conversation.documents import get_document_id
 from fabula.conversation.edits import ConversationRecord, MessageEvent
 from fabula.conversation.history import FoundMessage, HistoryPage, ParticipantMatch
-from fabula.conversation.model import Message, MessageKind
+from fabula.conversation.model import DEFAULT_NOTE_DEPTH, NOTE, AuthorNote, Message, MessageKind
 from fabula.conversation.participants import (
     Participant,
     Participants,
@@ -25,6 +26,7 @@ from fabula.conversation.participants import (
 from fabula.conversation.personas import find_card
 from fabula.conversation.presence import Attendance, load_attendance, load_end
 from fabula.conversation.tables import conversations, messages
+from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
 from fabula.core.ids import parse_timestamp
@@ -35,6 +37,7 @@ from fabula.store import undo
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.store.undo import UndoStep
 from fabula.text.macros import MacroExpander, MacroValues
+from fabula.text.offsets import normalise
 from fabula.workspace.arguments import PositiveInt, Title
 from fabula.workspace.cards import read_card
 from fabula.workspace.names import find_conversation, find_participant, load_chapter_titles, name_conversations
@@ -131,6 +134,29 @@ class ConversationVerbs(ProjectVerbs):
                     message("This conversation has the title of its chapter. Rename the chapter. Nothing was changed."),
                 )
             return edits.update_conversation(tx, ident, {"title": title.strip()}, expected=expected_version)
+
+    def set_note(
+        self, conversation: str, text: str, *, depth: int = DEFAULT_NOTE_DEPTH, role: Role = "system"
+    ) -> ConversationDetails:
+        """Set the author's note, which every prompt of the conversation holds at a depth; an empty text removes it."""
+        try:
+            note = msgspec.convert({"text": normalise(text).strip(), "depth": depth, "role": role}, AuthorNote)
+        except msgspec.ValidationError as error:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message(
+                    "This cannot be the note of a conversation: {problem}. Nothing was changed.",
+                    problem=explain_decode_error(error, AuthorNote),
+                ),
+            ) from error
+        with self._write(label_change(message("conversation"), self._find_title(conversation))) as tx:
+            ident = find_conversation(None, tx, conversation)
+            state = dict(edits.get_conversation(tx, ident).mode_state)
+            state.pop(NOTE, None)
+            if note.text:
+                state[NOTE] = msgspec.to_builtins(note)
+            edits.update_conversation(tx, ident, {"mode_state": state})
+        return self.get(ident)
 
     def delete(self, conversation: str) -> None:
         """Delete a conversation with its messages."""

@@ -35,6 +35,13 @@ class ProjectJobs(Struct, frozen=True, kw_only=True):
     spending: MonthlySpending
 
 
+class JobsLeft(Struct, frozen=True, kw_only=True):
+    """How many jobs are left: those that can be done, and those that need a model where none works."""
+
+    ready: int = 0
+    without_model: int = 0
+
+
 class JobVerbs(ProjectVerbs):
     """The background jobs of an open project."""
 
@@ -93,30 +100,36 @@ def run_short_jobs(
     *,
     seconds: float,
     progress: Callable[[int, int], None] | None = None,
-) -> int:
+) -> JobsLeft:
     """Run those of some queued jobs at once that ask no model, for some seconds; return how many are left."""
     from fabula.jobs.worker import Worker
     from fabula.workspace.handlers.job_kinds import job_kinds
     from fabula.workspace.writing_options import choose_background_model
 
-    store, kinds = views.store, {name: job_kinds(views)[name] for name in (SYNOPSIS_JOB, INDEX_JOB)}
+    every = job_kinds(views)
+    costly = {name for name, kind in every.items() if kind.costs_money}
+    store, kinds = views.store, {name: every[name] for name in (SYNOPSIS_JOB, INDEX_JOB)}
     keys: dict[str, list[str]] = {}
+    has_model: dict[str, bool] = {}
     for project_id, key in queued:
         keys.setdefault(project_id, []).append(key)
     chosen = 0
     for project_id, wanted in keys.items():
-        with_model = choose_background_model(store, project_id) is not None
-        short = [name for name in kinds if name == INDEX_JOB or not with_model]
+        has_model[project_id] = choose_background_model(store, project_id) is not None
+        short = [name for name in kinds if name == INDEX_JOB or not has_model[project_id]]
         with store.write(project=project_id) as tx:
             chosen += queue.make_due(tx, wanted, short)
     if chosen:
         worker = Worker(store, kinds, threads=1)
         worker.drain(seconds=seconds, progress=None if progress is None else lambda done: progress(done, chosen))
-    left = 0
+    ready = without_model = 0
     for project_id, wanted in keys.items():
         with store.read(project=project_id) as reading:
-            left += sum(job.key in wanted for job in queue.list_jobs(reading, states=(JobState.QUEUED,)))
-    return left
+            left = [job for job in queue.list_jobs(reading, states=(JobState.QUEUED,)) if job.key in wanted]
+        waiting = [job for job in left if job.kind in costly and not has_model[project_id]]
+        without_model += len(waiting)
+        ready += len(left) - len(waiting)
+    return JobsLeft(ready=ready, without_model=without_model)
 
 
 def _read_states(names: Sequence[str]) -> tuple[JobState, ...]:

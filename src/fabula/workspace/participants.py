@@ -22,7 +22,7 @@ from fabula.conversation.participants import (
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
 from fabula.core.ids import new_id
-from fabula.core.messages import Sentence, message
+from fabula.core.messages import Sentence, advise, message
 from fabula.core.view import View
 from fabula.formats.bounded_import import read_bounded
 from fabula.formats.lore.cards import parse_card
@@ -30,6 +30,7 @@ from fabula.formats.lore.conversion import convert_to_card
 from fabula.formats.lore.editing import parse_lorebook
 from fabula.formats.lore.files import read_lorebook
 from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.text.lookup import fold_name
 from fabula.workspace.cards import check_card_book, read_card, require_card_book, write_card
 from fabula.workspace.lorebooks import REPLACE_FILE, find_lorebook, find_same_lorebook, store_imported
 from fabula.workspace.names import (
@@ -78,12 +79,16 @@ class CardChange(TypedDict, total=False):
 
 
 class ImportedCard(Struct, frozen=True):
-    """A participant whose card was imported, the card, how many entries its lorebook has, and warnings."""
+    """A participant whose card was imported, the card, how many entries its lorebook has, and warnings.
+
+    It is not new where the participant had this card already.
+    """
 
     participant: Participant
     card: CardTexts
     entry_count: int
     warnings: tuple[Sentence, ...]
+    is_new: bool = True
 
 
 class ParticipantVerbs(ProjectVerbs):
@@ -166,7 +171,8 @@ class ParticipantVerbs(ProjectVerbs):
         """Import a character card (JSON, PNG or CHARX) with the lorebook it has, and let its character take part.
 
         A character of another program becomes a card of version 2. A participant of the same name who has no card yet
-        gets it. With `replace_existing` the file takes the place of the card of the same name.
+        gets it. With `replace_existing` the file takes the place of the card of the same name. Whoever has this card
+        already stays as they are.
         """
         path = Path(path)
         book, notices = convert_to_card(read_bounded(read_lorebook, path))
@@ -177,13 +183,19 @@ class ParticipantVerbs(ProjectVerbs):
         with self._write(label_addition(message("participant"), name)) as tx:
             same = None if replace_existing else find_same_lorebook(tx, book)
             warnings: tuple[Sentence, ...] = ()
+            before = list_participants(tx)
+            known = None if same is None else next((one for one in before if one.card == same.id), None)
             if same is None:
-                same, warnings = store_imported(tx, book, path, replace_existing=replace_existing)
+                same, _ = store_imported(tx, book, path, replace_existing=replace_existing)
             aliases = (fields.nickname,) if fields.nickname and fields.nickname != name else ()
-            stored = _give_card(tx, Participant(id=base_id(f"{namespace}:{key}"), name=name, aliases=aliases), same.id)
+            new = Participant(id=base_id(f"{namespace}:{key}"), name=name, aliases=aliases)
+            stored = known or _give_card(tx, new, same.id)
             card = read_card(tx, stored) or CardTexts()
+            if any(fold_name(one.name) == fold_name(stored.name) and one.id != stored.id for one in before):
+                warnings = (_explain_namesakes(stored.name),)
         contents = parse_lorebook(same)
-        return ImportedCard(stored, card, len(contents.book.entries), (*contents.warnings, *notices, *warnings))
+        warnings = (*contents.warnings, *notices, *warnings)
+        return ImportedCard(stored, card, len(contents.book.entries), warnings, is_new=known is None)
 
     def read_card(self, name: str) -> CardTexts | None:
         """Return the character card of a participant; None where there is none."""
@@ -219,20 +231,42 @@ class ParticipantVerbs(ProjectVerbs):
 
 
 def _give_card(tx: WriteTransaction, new: Participant, book_id: str) -> Participant:
-    """Save a participant with a card; one who has another card is refused."""
-    known = next((one for one in list_participants(tx) if one.id == new.id or one.card == book_id), None)
+    """Save a participant with a card; one of the same name who has another card is refused."""
+    people = list_participants(tx)
+    known = next((one for one in people if one.card == book_id), None) or next(
+        (one for one in people if one.id == new.id), None
+    )
+    if known is not None and known.card not in ("", book_id) and fold_name(known.name) != fold_name(new.name):
+        namespace = new.id.partition(":")[0]  # the id is that of somebody who has another name by now
+        known, new = None, replace(new, id=f"{namespace}:{new_id()}")
     if known is None:
         return save_participant(tx, replace(new, card=book_id))
     if known.card and known.card != book_id:
         raise FabulaError(
             Code.STORE_DUPLICATE,
             message(
-                "{name} takes part already and has another card. Nothing was imported. {advice}",
+                "There is a participant called {name} already, who has another card. Nothing was imported. {advice} "
+                "{other}",
                 advice=REPLACE_FILE,
+                other=advise(
+                    message("To keep both, rename the first one: fabula participant edit PROJECT NAME --name NAME"),
+                    message("To keep both, rename the first one."),
+                ),
                 name=known.name,
             ),
         )
     return save_participant(tx, replace(known, card=book_id), is_revised=True)
+
+
+def _explain_namesakes(name: str) -> Sentence:
+    return message(
+        "Somebody else is called {name} too. {advice}",
+        name=name,
+        advice=advise(
+            message("Rename one of them (fabula participant edit), or name them by id: fabula participant list --ids"),
+            message("Rename one of them, or name them by id."),
+        ),
+    )
 
 
 def resolve_participant(view: View, reading: ReadTransaction, name: str) -> Participant:

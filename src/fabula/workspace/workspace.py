@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from fabula.workspace.chat import ChatEvent, ChatModel
     from fabula.workspace.continuity import StoredContinuity
     from fabula.workspace.deleted_projects import DeletedProject
-    from fabula.workspace.jobs import ProjectJobs
+    from fabula.workspace.jobs import JobsLeft, ProjectJobs
     from fabula.workspace.people import PeopleVerbs
     from fabula.workspace.project import ProjectHandle
     from fabula.workspace.read_only import SampleStory
@@ -514,15 +514,16 @@ class Workspace:
                 counts.update(queue.count_jobs(reading, ended_since=started_at))
         return counts
 
-    def run_short_jobs(self, *, seconds: float, progress: Progress | None = None) -> int:
+    def run_short_jobs(self, *, seconds: float, progress: Progress | None = None) -> JobsLeft:
         """Run the short jobs that changes of this process have queued, for some seconds; return how many are left.
 
         Jobs that ask a model are not short.
         """
+        from fabula.workspace.jobs import JobsLeft, run_short_jobs
+
         self._store.require_open()
         if not self._queued_jobs:
-            return 0
-        from fabula.workspace.jobs import run_short_jobs
+            return JobsLeft()
 
         queued, self._queued_jobs = self._queued_jobs, set()
         return run_short_jobs(self.views, queued, seconds=seconds, progress=progress)

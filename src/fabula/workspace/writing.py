@@ -86,6 +86,7 @@ class VariantEnd(Struct, frozen=True, kw_only=True):
     cost: Cost = Cost()
     run_id: str = ""
     record_error: FabulaError | None = None
+    unknown_macros: tuple[str, ...] = ()  # that the prompt holds as they are written
 
 
 class Completed(VariantEnd, frozen=True, kw_only=True):
@@ -271,7 +272,13 @@ class _Variant:
                 )
         except FabulaError as error:
             self._outcome, self._end_reason = "failed", error.code.value
-            return Failed(variant=self._number, text=self._text, error=error, cost=self._cost())
+            return Failed(
+                variant=self._number,
+                text=self._text,
+                error=error,
+                cost=self._cost(),
+                unknown_macros=self._result.unknown_macros,
+            )
         self._text, self._outcome, self._end_reason = last.text, self._writer.run_state, last.finish_reason
         return Completed(
             variant=self._number,
@@ -280,6 +287,7 @@ class _Variant:
             verdict=last.verdict,
             usage=self._usage,
             cost=self._cost(),
+            unknown_macros=self._result.unknown_macros,
         )
 
     async def _write_until_accepted(self) -> _Attempt:

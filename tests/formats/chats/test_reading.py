@@ -70,10 +70,18 @@ def test_what_is_no_chat_is_refused(tmp_path: Path) -> None:
     assert "no chat of SillyTavern and no session" in refuse(path, b'{"a": 1}\n{"b": 2}\n')
     assert "nothing is said in it" in refuse(path, encode(EARLY[:1]))
     card = {"spec": "chara_card_v2", "data": {"name": "Mara"}}
-    for data in (json.dumps(card), json.dumps(card, indent=2), '{"entries": {}}', '{"first_mes": "Hello"}'):
-        assert "it is a character card or a lorebook, and no chat" in refuse(path, data.encode())
+    for data in (json.dumps(card), json.dumps(card, indent=2), '{"first_mes": "Hello"}'):
+        assert "it is a character card, and no chat. Nothing was imported. Import it as a participant" in refuse(
+            path, data.encode()
+        )
+    books: tuple[dict[str, object], ...] = ({"entries": {}}, {"spec": "lorebook_v3", "data": {"entries": []}})
+    for book in books:
+        for indent in (None, 2):
+            told = refuse(path, json.dumps(book, indent=indent).encode())
+            assert "it is a lorebook, and no chat. Nothing was imported. Import it as a lorebook." in told
+    assert "no chat of SillyTavern and no session" in refuse(path, b'{\n"a": 1\n}')
     for signature in (b"\x89PNG\r\n\x1a\n", b"PK\x03\x04"):
-        assert "Import it as a lorebook or a card." in refuse(path, signature)
+        assert "Import it as a participant with a card." in refuse(path, signature)
     path.unlink()
     with pytest.raises(FabulaError) as refused:
         read_chats(path)

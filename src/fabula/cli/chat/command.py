@@ -73,6 +73,13 @@ def chat(
         raise invalid_request("--greeting begins a conversation. Leave out --conversation and --continue.")
     with open_project(project, store) as opened:
         choice = opened.choose_model(provider=provider, model=model, base_url=base_url)
+        is_pasted = choice.provider.api_style == "clipboard"
+        if as_json and speaker and is_pasted:
+            raise invalid_request(
+                "With --as, --json prints what {name} heard, and without a model it would print the prompts of others. "
+                "Choose a model (--provider, --model), or leave out --as. Nothing was changed.",
+                name=speaker,
+            )
         if document is not None:
             opened.request(document_id=document)
         opening = ConversationOpening(opened, project, participants or [], speaker, mode, role_names, title, greeting)
@@ -103,12 +110,15 @@ def chat(
             if chat.mode != DEFAULT_MODE:
                 warn("The mode is {mode}.", mode=chat.mode)
             writer = f"{choice.provider.name}/{choice.model}"
-            if choice.provider.api_style == "clipboard":
+            if is_pasted:
                 warn("There is no model: you get each prompt, and paste the answer.")
+                if speaker:
+                    own_name = chat.people.name_of(me)
+                    warn("A prompt holds what its speaker knows, also what {name} does not.", name=own_name)
             elif choice.reason is not None:
                 warn("{model} answers, because {reason}.", model=writer, reason=choice.reason)
             if found is None:
-                warn("This conversation is called {name}. To go on later: {command}", name=name, command=later)
+                warn("This conversation is called {name}.", name=name)
             if session.lines.is_terminal:
                 warn("/help lists the commands. Ctrl-C stops an answer, and Ctrl-D ends.")
         session.show_beginning()
@@ -121,6 +131,8 @@ def chat(
                 warn("Nothing was said, so the conversation was not kept.")
         elif session.lines.is_terminal and not as_json:
             warn("\nTo go on later: {command}", command=later)
+        elif found is None and not as_json:
+            warn("To go on later: {command}", command=later)
         if session.has_failed and not session.lines.is_terminal:
             raise typer.Exit(1)
 

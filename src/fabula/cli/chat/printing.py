@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from fabula.cli.output import current_language, describe_error, print_line, printable, render, shorten, warn
 from fabula.cli.progress import ProgressDisplay
 from fabula.conversation.model import Message, MessageKind, get_kind
 from fabula.conversation.participants import Participants, strip_revision
-from fabula.core.errors import FabulaError
+from fabula.core.errors import Code, FabulaError
 from fabula.core.file_errors import describe_os_error
 from fabula.core.messages import Sentence, join_names, message
 from fabula.workspace.chat import (
@@ -31,6 +33,7 @@ from fabula.workspace.chat import (
     ReplyStored,
     SpeakerEvent,
     SpeakerStart,
+    TurnEnd,
 )
 
 COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "bright_red")
@@ -190,7 +193,7 @@ class TerminalPrinter:
                 self._waiting.stop()
                 self.has_failed = True
                 line.notes.append(describe_error(error))
-                line.notes.append(message("To ask again: /again {name}", name=event.name))
+                line.notes.append(advise_after(error, event.name))
                 line.is_ended = True
         self._advance()
 
@@ -242,11 +245,32 @@ class TerminalPrinter:
         print(f"\n{printable(event.prompt)}\n", flush=True)
 
 
-class JsonPrinter:
-    """Prints each event as a line of JSON; another program decides what a person sees."""
+def advise_after(error: FabulaError, name: str) -> Sentence:
+    """Say what helps in a chat after somebody could not answer."""
+    if error.code is Code.INPUT_TOO_LARGE:
+        return message(
+            "To take the message back and say it in shorter ones: /undo. A model with a larger window reads more: "
+            "--model NAME when you start the chat."
+        )
+    return message("To ask again: /again {name}", name=name)
 
-    def __init__(self, names: Callable[[], Participants]) -> None:
-        self._names = names
+
+class JsonPrinter:
+    """Prints each event as a line of JSON; another program decides what a person sees.
+
+    For whoever speaks as somebody, `hears_all` is false: nothing is printed that their participant did not hear.
+    """
+
+    def __init__(
+        self,
+        names: Callable[[], Participants],
+        *,
+        is_heard: Callable[[Message], bool],
+        is_reply_heard: Callable[[], bool],
+        hears_all: bool,
+    ) -> None:
+        self._names, self._hears_all = names, hears_all
+        self._is_heard, self._is_reply_heard = is_heard, is_reply_heard
         self.handed_over: list[PromptHandedOver] = []
         self.has_failed = self.has_text = False
 
@@ -262,7 +286,27 @@ class JsonPrinter:
             self.handed_over.append(event)
         self.has_failed = self.has_failed or isinstance(event, ReplyFailed)
         self.has_text = self.has_text or isinstance(event, ReplyDelta)
-        print_json_line(describe_event(event, self._names(), current_language()))
+        shown = event if self._hears_all else self._hear(event)
+        if shown is not None:
+            print_json_line(describe_event(shown, self._names(), current_language()))
+
+    def _hear(self, event: ChatEvent) -> ChatEvent | None:
+        """Return an event as the person's participant hears it; None where they do not."""
+        match event:
+            case Announced(message=said) | MessageStored(message=said):
+                return event if self._is_heard(said) else None
+            case TurnEnd():
+                return replace(event, mode_state={})
+            case ReplyStored(message=said) if not self._is_heard(said):
+                self.tell(message("({name} whispers to somebody else.)", name=event.name))
+                return None
+            case ReplyStored():
+                return event
+            case ReplyFailed() if not self._is_reply_heard():
+                return replace(event, text="", message=None)
+            case SpeakerEvent() if not self._is_reply_heard():
+                return event if isinstance(event, SpeakerStart) else None
+        return event
 
     def stop(self) -> None:
         """Nothing is open."""

@@ -7,10 +7,13 @@ was received; Ctrl-D ends the chat.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from fabula.cli.chat.lines import LineReader
 from fabula.cli.chat.printing import (
@@ -26,9 +29,9 @@ from fabula.cli.output import invalid_request, printable, quote_name, render
 from fabula.conversation.model import Message, MessageKind, get_kind
 from fabula.conversation.participants import strip_revision
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Sentence, message
+from fabula.core.messages import Sentence, join_names, message
 from fabula.text.lookup import fold_name
-from fabula.workspace.chat import Announced, MessageStored, ReplyStored
+from fabula.workspace.chat import Announced, MessageStored, PromptHandedOver, ReplyFailed, ReplyStored
 from fabula.workspace.chat.mentions import list_called_names
 
 if TYPE_CHECKING:
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from fabula.workspace.writing_options import ModelChoice
 
 _NO_ANSWER = (Code.LLM_ANSWER_EMPTY, Code.LLM_OTHER_SPEAKER)  # of a paste that is refused
+_MACRO = re.compile(r"\{\{([^{}\n]{1,40})\}\}")
 SHOWN_MESSAGES = 10  # of a conversation that goes on
 
 
@@ -63,14 +67,19 @@ class ChatSession:
         self.colours = NameColours(one.participant_id for one in chat.attendance.changes)
         self.people = chat.people
         self.lines = LineReader(shows_prompts=not as_json)
-        self.change_count = 0  # changes since the last turn, which can be undone one by one
+        self.changes: list[tuple[int, Sentence]] = []  # since the last turn, by their numbers: /undo takes them back
         self._first_new = 0  # the number from which on a message may be new to the person
         self._seen: set[str] = set()  # messages of the last turn
         self.has_said = self.is_gone = False
         self.is_ended = False
         self.printer: ChatPrinter
         if as_json:
-            self.printer = JsonPrinter(lambda: self.people)
+            self.printer = JsonPrinter(
+                lambda: self.people,
+                is_heard=self.may_see,
+                is_reply_heard=self._is_reply_heard,
+                hears_all=hears_all,
+            )
         else:
             self.printer = TerminalPrinter(
                 message("Making the prompt")
@@ -81,6 +90,7 @@ class ChatSession:
                 is_reply_heard=self._is_reply_heard,
                 prompt_file=prompt_file,
             )
+        self._told_macros: set[str] = set()
 
     @property
     def has_failed(self) -> bool:
@@ -91,6 +101,35 @@ class ChatSession:
         """Tell the person something."""
         self.printer.tell(sentence)
 
+    def note_change(self, label: Sentence) -> None:
+        """Remember a change that /undo takes back, and what it is called."""
+        newest = next((step for step in self.project.changes.list_changes() if not step.is_undone), None)
+        if newest is not None:
+            self.changes.append((newest.number, label))
+
+    def tell_unknown_macros(self, names: Iterable[str]) -> None:
+        """Tell of macros that stand in a prompt or a greeting as they are written, each once in a chat."""
+        new = self._choose_new_macros(names)
+        if new and self.hears_all:  # in the card of somebody else there may be a secret
+            self.tell(
+                message(
+                    "{names} means nothing here and stands in the prompt as it is written. "
+                    "Take it out of the text, or leave it.",
+                    names=join_names(new),
+                )
+            )
+
+    def _tell_macros_said(self, text: str) -> None:
+        new = self._choose_new_macros(found[1].strip() for found in _MACRO.finditer(text))
+        if new:
+            names = join_names(new)
+            self.tell(message("{names} is said as it is written: macros in messages are not filled in.", names=names))
+
+    def _choose_new_macros(self, names: Iterable[str]) -> list[str]:
+        new = [one for one in dict.fromkeys(names) if one not in self._told_macros]
+        self._told_macros.update(new)
+        return [f"{{{{{name}}}}}" for name in new]
+
     def show_beginning(self) -> None:
         """Show what was said last."""
         if self.as_json:
@@ -100,6 +139,8 @@ class ChatSession:
         for said in page.messages:
             if said.final and self.is_heard(said):
                 print(format_message(said, self.people, self.colours))
+        if len(page.messages) == 1 and get_kind(page.messages[0]) is MessageKind.REPLY:  # a greeting
+            self.tell_unknown_macros(found[1].strip() for found in _MACRO.finditer(page.messages[0].content))
         self._first_new = self.project.chat.get(self.id).record.message_count
 
     def run(self) -> None:
@@ -162,6 +203,7 @@ class ChatSession:
     def say(self, text: str, audience: Sequence[str] | None = None) -> None:
         """Say something, to everybody or to some, and show the answers."""
         chat = self.project.chat
+        self._tell_macros_said(text)
         said = chat.send(
             self.id, text, speaker=self.me, audience=audience, document_id=self.document_id, model=self.choice
         )
@@ -203,7 +245,7 @@ class ChatSession:
             self._run_events(self.project.chat.ask(self.id, waiting, document_id=self.document_id, model=self.choice))
 
     def _run_events(self, events: ChatEvents) -> None:
-        self.change_count = 0
+        self.changes.clear()
         self.printer.begin()
         try:
             asyncio.run(self._show(events))
@@ -220,7 +262,11 @@ class ChatSession:
         async with aclosing(events):
             async for event in events:
                 self.has_said = True  # a message that is refused says nothing
+                if isinstance(event, PromptHandedOver):
+                    self.tell_unknown_macros(event.unknown_macros)
                 self.printer.show(event)
+                if isinstance(event, ReplyStored | ReplyFailed):
+                    self.tell_unknown_macros(event.unknown_macros)
                 if isinstance(event, Announced | MessageStored | ReplyStored):
                     self._seen.add(event.message.id)
 
@@ -310,4 +356,6 @@ class ChatSession:
         from fabula.workspace.schemas.conversations import describe_conversation
 
         details: ConversationDetails = self.project.conversations.get(self.id)
+        if not self.hears_all:  # what a mode keeps may be secret, as the roles of a game are
+            details = replace(details, record=replace(details.record, mode_state={}))
         print_json_line(ConversationEvent(conversation=describe_conversation(details)))

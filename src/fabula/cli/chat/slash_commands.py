@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from fabula.cli.chat.printing import NameColours, format_message, list_names, print_json_line
 from fabula.cli.commands import name_placeholder
-from fabula.cli.output import current_language, invalid_request, print_line, printable, render, shorten
+from fabula.cli.output import current_language, invalid_request, print_line, printable, quote_name, render, shorten
 from fabula.cli.tables import measure_width
 from fabula.conversation.model import Message
 from fabula.conversation.modes import DEFAULT_MODE
@@ -79,7 +79,7 @@ def choose_reply(session: ChatSession, rest: str) -> None:
         chosen = replies[int(rest) - 1]
         if all(one.id != chosen.id for one in session.read_path()):
             session.project.conversations.select(session.id, chosen.id)
-            session.change_count += 1
+            session.note_change(message("the choice of reply {number}", number=rest))
         session.show_message(chosen)
     else:
         anew = session.project.chat.regenerate(
@@ -119,7 +119,7 @@ def choose_branch(session: ChatSession, rest: str) -> None:
         newest = conversations.go_back(session.id, named.id)
     else:
         newest = conversations.select(session.id, named.id)
-    session.change_count += 1
+    session.note_change(message("going on from message {number}", number=(named.number or 0) + 1))
     session.show_message(newest if session.may_see(newest) else named)
     if last and last[0].id != newest.id:
         number = (last[0].number or 0) + 1
@@ -161,16 +161,24 @@ def edit(session: ChatSession, rest: str) -> None:
     if changed.version == said.version:
         session.tell(message("The text is the same. Nothing was changed."))
         return
-    session.change_count += 1
+    session.note_change(message("the correction of message {number}", number=(changed.number or 0) + 1))
     session.show_message(changed)
 
 
 def undo(session: ChatSession, rest: str) -> None:
     """Take back the last correction or choice, else the last turn."""
-    if session.change_count:
-        step = session.project.changes.undo()
-        session.change_count -= 1
-        session.tell(message("Taken back: {label}", label=step.label))
+    if session.changes:
+        number, label = session.changes[-1]
+        newest = next(step for step in session.project.changes.list_changes() if not step.is_undone)
+        if newest.number != number:
+            raise invalid_request(
+                "Something else was changed since: {change}. To take that back: {command}",
+                change=newest.label,
+                command=f"fabula undo {quote_name(session.project.view.project.title)}",
+            )
+        session.project.changes.undo()
+        session.changes.pop()
+        session.tell(message("Taken back: {label}", label=label))
         return
     gone = session.project.chat.take_back(session.id)
     number = (gone[0].number or 0) + 1
@@ -196,12 +204,9 @@ def show_recaps(session: ChatSession, rest: str) -> None:
 
         print_json_line(RecapsEvent(recaps=tuple(map(describe_recap, found))))
     elif not found:
-        session.tell(
-            message(
-                "There are no summaries or recaps yet. A model makes them in the background as the chat grows, "
-                "if models.toml names one: fabula jobs list tells of it."
-            )
-        )
+        from fabula.cli.recaps import explain_none
+
+        session.tell(explain_none(session.project))
     for one in found if not session.as_json else ():
         rounds = message("Rounds {first} to {last}", first=one.first_round, last=one.last_round)
         print_line(message("{heading}: {text}", heading=rounds, text=one.text))
@@ -290,7 +295,7 @@ def join(session: ChatSession, rest: str) -> None:
     if not rest:
         raise invalid_request("Say who joins: /join NAME")
     if session.project.conversations.join(session.id, rest.strip("@＠\"'")):
-        session.change_count += 1
+        session.note_change(message("{name} joined", name=rest.strip("@＠\"'")))
     show_people(session, "")
 
 
@@ -302,7 +307,7 @@ def leave(session: ChatSession, rest: str) -> None:
     if session.project.participants.get(name).id == session.me:
         raise invalid_request("You speak as {name}. To end the chat: /quit", name=session.people.name_of(session.me))
     session.project.conversations.leave(session.id, name)
-    session.change_count += 1
+    session.note_change(message("{name} left", name=session.people.name_of(session.project.participants.get(name).id)))
     show_people(session, "")
 
 
@@ -315,7 +320,7 @@ def set_mode(session: ChatSession, rest: str) -> None:
         if text.strip() and not roles:
             raise invalid_request("Roles are ROLE=NAME, such as /mode workflow coder=NAME reviewer=NAME tester=NAME")
         session.project.chat.set_mode(session.id, name, roles=roles)
-        session.change_count += 1
+        session.note_change(message("the mode {mode}", mode=session.project.chat.get(session.id).mode))
     session.tell(message("The mode is {mode}.", mode=session.project.chat.get(session.id).mode))
 
 
@@ -333,6 +338,12 @@ def save(session: ChatSession, rest: str) -> None:
             path=path,
             texts=join_alternatives(TEXT_ENDINGS),
             save=SAVE_ENDING,
+        )
+    if not session.hears_all:
+        raise invalid_request(
+            "The project holds what {name} did not hear, so it is not saved while you speak as {name}. "
+            "What {name} heard: /save FILE.txt. Nothing was written.",
+            name=session.name_myself(),
         )
     try:
         result = session.project.save(path)

@@ -43,7 +43,7 @@ class WorkflowMode(Mode):
         role_map = {**turn.state.get("role_map", {}), **turn.roles}
         holes = [node for node in NODES if not role_map.get(node)]
         if holes:
-            raise _refuse(message("Nobody has the role {roles}.", roles=join_names(holes)))
+            raise _refuse(turn, message("Nobody has the role {roles}.", roles=join_names(holes)))
         return ModeStart(state={"current_node": CODER, "rounds": 0, **turn.state, "role_map": role_map})
 
     def route(self, turn: Turn) -> Step:
@@ -89,9 +89,10 @@ def _go_to(turn: Turn, node: str, rounds: int) -> Step:
     """Let the participant of a node speak; one who is missing or absent is refused."""
     who = turn.state.get("role_map", {}).get(node)
     if not who:
-        raise _refuse(message("Nobody has the role {roles}.", roles=node))
+        raise _refuse(turn, message("Nobody has the role {roles}.", roles=node))
     if who not in turn.ids:
-        raise _refuse(message("{name} has the role {role} and cannot answer here.", name=turn.name_of(who), role=node))
+        absent = message("{name} has the role {role} and cannot answer here.", name=turn.name_of(who), role=node)
+        raise _refuse(turn, absent)
     return Step(speakers=(who,), in_parallel=False, state={**turn.state, "current_node": node, "rounds": rounds})
 
 
@@ -99,12 +100,13 @@ def _finish(turn: Turn, outcome: str) -> Step:
     return Step(state={**turn.state, "current_node": DONE, "outcome": outcome})
 
 
-def _refuse(sentence: Sentence) -> FabulaError:
+def _refuse(turn: Turn, sentence: Sentence) -> FabulaError:
     return FabulaError(
         Code.MODE_ROLES_INVALID,
         message(
-            "{sentence} The workflow needs a participant who is present for each of: {roles}. What was stored stays.",
+            "{sentence} The workflow needs a participant who is present for each of: {roles}. {outcome}",
             sentence=sentence,
             roles=join_names(NODES),
+            outcome=message("What was said is stored.") if turn.replies else message("Nothing was changed."),
         ),
     )

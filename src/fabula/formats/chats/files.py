@@ -23,8 +23,9 @@ from fabula.formats.safe.import_errors import CORRECT, FETCH_AGAIN, refuse_too_l
 from fabula.formats.safe.json_reader import parse_json
 
 _ENDING = ".jsonl"
-_NO_LINES = re.compile(rb"\x89PNG|PK\x03\x04|\s*\{[ \t\r]*\n")  # a picture, an archive, or JSON over several lines
-_OF_CARDS = {"spec", "entries", "first_mes", "char_greeting"}
+_CARD_FILE = re.compile(rb"\x89PNG|PK\x03\x04")  # a picture or an archive
+_ONE_OBJECT = re.compile(rb"\s*\{[ \t\r]*\n")  # JSON over several lines
+_OF_CARDS, _OF_LOREBOOKS = {"first_mes", "char_greeting", "char_name", "data"}, {"entries", "lorebookVersion"}
 ReadFile = Callable[[str], bytes]
 
 
@@ -106,13 +107,15 @@ def _parse_session_folder(root: Path, place: str, read: ReadFile, *, has_meta: b
 
 
 def _parse_file(data: bytes, label: str, title: str) -> Chat:
-    if _NO_LINES.match(data):
+    if _CARD_FILE.match(data):
         _refuse_card(label)
+    if _ONE_OBJECT.match(data):
+        _refuse_object(parse_json(data, label), label)
     lines, notices = parse_lines(data, label)
     if not lines:
         refuse_unreadable(label, message("it is empty"), FETCH_AGAIN)
-    if not _OF_CARDS.isdisjoint(lines[0][1]) and "mes" not in lines[0][1]:
-        _refuse_card(label)
+    if not {"spec", *_OF_CARDS, *_OF_LOREBOOKS}.isdisjoint(lines[0][1]) and "mes" not in lines[0][1]:
+        _refuse_object(lines[0][1], label)
     if is_session(lines[0][1]):
         chat = replace(parse_session(lines, {}, label), title=clean_name(title))
     else:
@@ -120,12 +123,26 @@ def _parse_file(data: bytes, label: str, title: str) -> Chat:
     return replace(chat, notices=(*notices, *chat.notices))
 
 
+def _refuse_object(found: object, label: str) -> NoReturn:
+    """Refuse a file that is one object, and say what it is."""
+    names = found if isinstance(found, dict) else {}
+    is_book = "lorebook" in str(names.get("spec", "")) or not _OF_LOREBOOKS.isdisjoint(names)
+    if not _OF_CARDS.isdisjoint(names) and "lorebook" not in str(names.get("spec", "")):
+        _refuse_card(label)
+    if is_book:
+        remedy = advise(
+            message("To import it: fabula lorebook import PROJECT FILE"), message("Import it as a lorebook.")
+        )
+        refuse_unreadable(label, message("it is a lorebook, and no chat"), remedy)
+    refuse_unreadable(label, message("it is no chat of SillyTavern and no session"), FETCH_AGAIN)
+
+
 def _refuse_card(label: str) -> NoReturn:
-    problem = message("it is a character card or a lorebook, and no chat")
     remedy = advise(
-        message("To import it: fabula lorebook import PROJECT FILE"), message("Import it as a lorebook or a card.")
+        message("To import it: fabula participant import PROJECT FILE"),
+        message("Import it as a participant with a card."),
     )
-    refuse_unreadable(label, problem, remedy)
+    refuse_unreadable(label, message("it is a character card, and no chat"), remedy)
 
 
 def _locate(root: Path, place: str) -> Path:

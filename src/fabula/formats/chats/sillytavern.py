@@ -7,6 +7,9 @@ by the rest of the chat. A hidden message (`is_system`) is kept and reaches no p
 `Message.extra["sillytavern"]` keeps of the chosen swipe all `fields` of its line but the texts, and of each swipe its
 `index`. A text that the store would change (its line ends) is kept as it came. A message that was corrected here is
 written with its new text.
+
+The author's note of a chat (`note_…` in `chat_metadata`) becomes that of the conversation. What SillyTavern has no
+field for, the mode of a conversation among it, stands under `fabula`.
 """
 
 from __future__ import annotations
@@ -14,7 +17,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fabula.conversation.model import Message, MessageKind, get_kind
+from msgspec import to_builtins
+
+from fabula.conversation.model import (
+    DEFAULT_NOTE_DEPTH,
+    EARLIER,
+    MAX_NOTE_CHARACTERS,
+    MAX_NOTE_DEPTH,
+    NOTE,
+    ROUND,
+    AuthorNote,
+    Message,
+    MessageKind,
+    NotePlace,
+    find_note,
+    get_kind,
+)
+from fabula.conversation.modes import DEFAULT_MODE
 from fabula.conversation.participants import strip_revision
 from fabula.core.fragment import Role
 from fabula.core.messages import Sentence, message, plural
@@ -25,7 +44,6 @@ from fabula.formats.chats.model import (
     SILLYTAVERN,
     Chat,
     ChatMessage,
-    ChatPresence,
     JsonObject,
     StoredChat,
     check_text,
@@ -42,6 +60,10 @@ _OWN = "fabula"  # in `extra` of a message and in `chat_metadata`: what SillyTav
 _NOBODY = "unused"  # in place of names in the first line of a group chat
 _NARRATOR = "narrator"  # `extra.type` of a message that nobody says
 _OF_SWIPE = ("send_date", "gen_started", "gen_finished", "extra")  # what a line says of its chosen swipe
+_NOTE_ROLES: tuple[Role, ...] = ("system", "user", "assistant")  # by their numbers
+_NOTE_PLACES: tuple[NotePlace, ...] = ("after", "depth", "before")
+_MAX_INTERVAL = 1_000_000
+_OF_MESSAGES = (ROUND, EARLIER, NOTE)  # what of a stored state is about messages, which have no ids here, or has fields
 _HEADER = ("chat_metadata", "user_name", "character_name", "create_date")
 
 
@@ -79,6 +101,14 @@ def parse_sillytavern(lines: Sequence[NumberedLine], label: str, title: str) -> 
         (header.get("user_name"), "user"),
         (header.get("character_name"), "assistant"),
     )
+    metadata = _get_object(header, "chat_metadata")
+    own, note = _get_object(metadata, _OWN), _read_note(metadata)
+    state, ids = dict(_get_object(own, "mode_state")), _get_object(own, "participants")
+    mode = clean_name(given) if isinstance(given := own.get("mode"), str) else ""
+    if mode:
+        state[ROUND] = {"is_ended": True}  # the mode has begun
+    if note is not None:
+        state[NOTE] = to_builtins(note)
     return Chat(
         label=label,
         title=clean_name(title),
@@ -86,9 +116,55 @@ def parse_sillytavern(lines: Sequence[NumberedLine], label: str, title: str) -> 
         messages=tuple(found),
         leaf=leaf,
         created_at=read_timestamp(header.get("create_date")),
+        mode=mode,
+        mode_state=state,
+        names={who: name for who, name in ids.items() if isinstance(name, str) and _is_name(name)},
         members=tuple((clean_name(name), role) for name, role in names if isinstance(name, str) and _is_name(name)),
-        presence=_read_presence(header),
-        notices=(unread,) if odd else (),
+        presence=read_presence(own.get("presence")),
+        notices=((unread,) if odd else ()) + _describe_note(note, label),
+    )
+
+
+def _read_note(metadata: Mapping[str, Any]) -> AuthorNote | None:
+    """Read the author's note of a chat; what is no number of its kind has the value that SillyTavern begins with."""
+    text = metadata.get("note_prompt")
+    if not isinstance(text, str) or not text.strip() or "\0" in text:
+        return None
+    places, roles = len(_NOTE_PLACES) - 1, len(_NOTE_ROLES) - 1
+    return AuthorNote(
+        text=normalise(text)[:MAX_NOTE_CHARACTERS],
+        depth=_read_number(metadata, "note_depth", DEFAULT_NOTE_DEPTH, MAX_NOTE_DEPTH),
+        role=_NOTE_ROLES[_read_number(metadata, "note_role", 0, roles)],
+        place=_NOTE_PLACES[_read_number(metadata, "note_position", 1, places)],
+        interval=_read_number(metadata, "note_interval", 1, _MAX_INTERVAL),
+    )
+
+
+def _read_number(fields: Mapping[str, Any], name: str, otherwise: int, most: int) -> int:
+    value = fields.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most else otherwise
+
+
+def _describe_note(note: AuthorNote | None, label: str) -> tuple[Sentence, ...]:
+    """Say what becomes of the author's note of a chat."""
+    if note is None:
+        return ()
+    if note.interval == 0:
+        return (message("{label}: the author's note is switched off. It is kept, and reaches no prompt.", label=label),)
+    told = message("{label}: the author's note stands in every prompt.", label=label)
+    if note.place == "depth":
+        told = message(
+            "{label}: the author's note stands in every prompt, at depth {depth}.", label=label, depth=note.depth
+        )
+    if note.interval == 1:
+        return (told,)
+    return (
+        told,
+        message(
+            "{label}: in SillyTavern the note is told once every {count} messages. An export writes that again.",
+            label=label,
+            count=note.interval,
+        ),
     )
 
 
@@ -122,6 +198,8 @@ def _parse_line(line: int, place: Sentence, row: JsonObject, parent: int | None)
     is_nobody = kind == _NARRATOR or (is_hidden and isinstance(kind, str))
     name = row.get("name")
     role: Role = "system" if is_nobody else "user" if row.get("is_user") else "assistant"
+    if is_nobody and own.get("kind") == MessageKind.KNOWLEDGE.value:  # what a mode told
+        role = "user"
     audience = own.get("audience")
 
     def make(content: str, timestamp: object, fields: JsonObject) -> ChatMessage:
@@ -188,10 +266,6 @@ def _is_name(name: str) -> bool:
     return bool(clean_name(name)) and name != _NOBODY
 
 
-def _read_presence(header: Mapping[str, Any]) -> tuple[ChatPresence, ...]:
-    return read_presence(_get_object(_get_object(header, "chat_metadata"), _OWN).get("presence"))
-
-
 def _make_row(chat: StoredChat, said: Message, alternatives: Sequence[Message]) -> JsonObject:
     """Return the line of a message with its alternatives, the chosen one among them."""
     holder = next((one for one in (said, *alternatives) if "fields" in _get_fields(one)), None)
@@ -221,9 +295,9 @@ def _make_row(chat: StoredChat, said: Message, alternatives: Sequence[Message]) 
 
 def _make_new_row(chat: StoredChat, said: Message) -> JsonObject:
     """Return the line of a message that came from no file."""
-    is_user = said.role == "user"
+    is_narrator = not said.speaker and (said.role == "system" or get_kind(said) is MessageKind.KNOWLEDGE)
+    is_user = said.role == "user" and not is_narrator
     name = chat.participants.name_of(said.speaker) if said.speaker else "You" if is_user else "System"
-    is_narrator = said.role == "system" and not said.speaker
     return {
         "name": name,
         "is_user": is_user,
@@ -249,15 +323,47 @@ def _describe_own(chat: StoredChat, said: Message) -> JsonObject:
 
 def _make_header(chat: StoredChat) -> JsonObject | None:
     known = chat.file_fields if chat.file_fields.get("format") == SILLYTAVERN else {}
+    header = known.get("header") if "header" in known else _make_new_header(chat)
+    before = _get_object(header or {}, "chat_metadata")
+    changes: JsonObject = {}
+    note, own = find_note(chat.record.mode_state), _describe_chat(chat)
+    if note != _read_note(before):
+        changes |= _write_note(note)
+    if own:
+        changes[_OWN] = own
+    if not changes and _OWN not in before:
+        return header
+    header = _make_new_header(chat) if header is None else header
+    others = {name: value for name, value in before.items() if name != _OWN}  # that was so when it came
+    return {**header, "chat_metadata": {**others, **changes}}
+
+
+def _describe_chat(chat: StoredChat) -> JsonObject:
+    """Return what SillyTavern has no field for: who was present when, and the mode with its state."""
+    own: JsonObject = {}
     presence = [
         {"who": chat.participants.name_of(one.participant_id), "since": one.since, "until": one.until}
         for one in chat.list_presence(list(chat.path))
     ]
-    header = known.get("header") if "header" in known else _make_new_header(chat)
-    if not presence:
-        return header
-    header = _make_new_header(chat) if header is None else header
-    return {**header, "chat_metadata": {**_get_object(header, "chat_metadata"), _OWN: {"presence": presence}}}
+    if presence:
+        own["presence"] = presence
+    state = {name: value for name, value in chat.record.mode_state.items() if name not in _OF_MESSAGES}
+    if state or chat.record.mode not in ("", DEFAULT_MODE):  # the ids in it are those of the participants
+        names = {one.participant_id: chat.participants.name_of(one.participant_id) for one in chat.attendance.ranges}
+        own |= {"mode": chat.record.mode, "mode_state": state, "participants": names}
+    return own
+
+
+def _write_note(note: AuthorNote | None) -> JsonObject:
+    if note is None:
+        return {"note_prompt": ""}
+    return {
+        "note_prompt": note.text,
+        "note_interval": note.interval,
+        "note_position": _NOTE_PLACES.index(note.place),
+        "note_depth": note.depth,
+        "note_role": _NOTE_ROLES.index(note.role),
+    }
 
 
 def _make_new_header(chat: StoredChat) -> JsonObject:

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+from fabula.core.messages import message
 from fabula.llm.model import ModelCall, StreamEnd, StreamEvent, TextChunk, Usage
 
 # Programs that copy their standard input, and the environment variable without which there is no such clipboard.
@@ -64,11 +65,22 @@ def copy_text(text: str) -> bool:
 
 
 def join_messages(call: ModelCall) -> str:
-    """The messages as one text, with the roles where the prompt contains assistant messages."""
-    omits_roles = all(message.role != "assistant" for message in call.messages)
-    texts = [message.content if omits_roles else f"[{message.role}]\n{message.content}" for message in call.messages]
-    names = [_read_name(reference) for message in call.messages for reference in message.attachments]
+    """The messages as one text, with the roles where the prompt is of a chat or contains assistant messages.
+
+    A prompt of a chat begins with whom it is for, and a role has the name of who speaks in it, if one person does.
+    """
+    shows_roles = bool(call.speaker_name) or any(one.role == "assistant" for one in call.messages)
+    texts = [f"{_mark_role(call, one.role)}\n{one.content}" if shows_roles else one.content for one in call.messages]
+    if call.speaker_name:
+        head = message("[A prompt for {name}. Each part of it stands below its role.]", name=call.speaker_name)
+        texts.insert(0, head.render(call.language))
+    names = [_read_name(reference) for one in call.messages for reference in one.attachments]
     return "\n\n".join([*texts, *(f"[{name}]" for name in names)])
+
+
+def _mark_role(call: ModelCall, role: str) -> str:
+    name = call.role_names.get(role)
+    return f"[{role}: {name}]" if name else f"[{role}]"
 
 
 def _read_name(reference: str) -> str:

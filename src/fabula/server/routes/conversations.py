@@ -156,6 +156,7 @@ ROUTES = (
                 make_record("RenamedConversation", version=Answer(int)),
                 {"title": "At the pier"},
             ),
+            Route("PUT", "/{conversation}/note", "set_note", Right.EDIT, CONVERSATION, {"text": "It rains."}),
             Route("PUT", "/{conversation}/participants/{participant}", "join", Right.EDIT, NOTHING),
             Route("DELETE", "/{conversation}/participants/{participant}", "leave", Right.EDIT, NOTHING),
             Route(

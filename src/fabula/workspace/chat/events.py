@@ -28,11 +28,15 @@ class Announced(Struct, frozen=True):
 
 
 class SpeakerEvent(Struct, frozen=True, kw_only=True):
-    """Something about one speaker: the id, the name that people read, and who hears it if it is a whisper."""
+    """Something about one speaker: the id, the name that people read, and who hears it if it is a whisper.
+
+    `unknown_macros` are those that the prompt holds as they are written, where it has been made.
+    """
 
     participant_id: str
     name: str
     audience: tuple[str, ...] | None = None
+    unknown_macros: tuple[str, ...] = ()
 
 
 class SpeakerStart(SpeakerEvent, frozen=True, kw_only=True):

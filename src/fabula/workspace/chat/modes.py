@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from fabula.conversation import edits
 from fabula.conversation.mentions import find_mentions
-from fabula.conversation.model import Message
+from fabula.conversation.model import RESERVED_KEYS, Message
 from fabula.conversation.modes import Mode, Step, Turn, find_mode_name, load_mode
 from fabula.conversation.participants import strip_revision
 from fabula.conversation.snapshot import load_newest_messages
@@ -26,9 +26,6 @@ from fabula.settings.values import read_values
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.workspace.chat.mentions import list_called_names
 from fabula.workspace.chat.rounds import (
-    EARLIER,
-    OTHERS,
-    ROUND,
     ChatRound,
     ChatState,
     announce,
@@ -240,6 +237,5 @@ def _check_state(name: str, state: Mapping[str, Any]) -> None:
         msgspec.json.encode(state)
     except (TypeError, ValueError, msgspec.MsgspecError) as error:
         raise explain_mode_failure(name, message("its state cannot be stored ({error})", error=str(error))) from error
-    own = (ROUND, OTHERS, EARLIER)
-    if not state.keys().isdisjoint(own):
-        raise explain_mode_failure(name, message("its state uses the names {names}", names=join_names(own)))
+    if not state.keys().isdisjoint(RESERVED_KEYS):
+        raise explain_mode_failure(name, message("its state uses the names {names}", names=join_names(RESERVED_KEYS)))

@@ -45,6 +45,13 @@ class PinnedHistory(Struct, frozen=True, kw_only=True):
     later: tuple[str, ...]  # sources of the messages that follow, and of the input
     secrets: tuple[Message, ...]  # what the mode told some alone
     recipe: str
+    has_names: bool  # the lines carry names
+
+    def name_roles(self, speaker: Participant, others: Sequence[Participant]) -> dict[str, str]:
+        """Return who speaks in a role; nobody alone does where lines carry names."""
+        if self.has_names or len(others) != 1:
+            return {}
+        return {"user": list_names(others[0])[0], "assistant": list_names(speaker)[0]}
 
 
 class ChatPrompts:
@@ -123,6 +130,7 @@ class ChatPrompts:
             later=tuple(f"history:{one.id}" for one in path[shown:]),
             secrets=tuple(one for one in path[:shown] if one.audience is not None and is_announcement(one)),
             recipe=policy.recipe,
+            has_names=bool(names),
         )
 
     def _make_task(
@@ -154,6 +162,7 @@ class ChatPrompts:
             asked_in=running,
             history_end=pinned.last_id,
             other_names=tuple(name for one in others if one is not None for name in list_names(one)),
+            role_names=pinned.name_roles(speaker, [one for one in others if one is not None]),
         )
 
 

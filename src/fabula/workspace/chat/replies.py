@@ -13,6 +13,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fabula.context.request import Request
 from fabula.conversation import edits
@@ -21,7 +22,7 @@ from fabula.conversation.participants import Participant
 from fabula.conversation.replies import ReplyText
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
-from fabula.llm.model import HANDED_OVER, Provider, Usage
+from fabula.llm.model import HANDED_OVER, ModelCall, Provider, Usage
 from fabula.workspace.chat.events import (
     ChatEvent,
     PromptHandedOver,
@@ -54,10 +55,14 @@ class Voice(Struct, frozen=True):
         """Whether there is no model, and prompts are handed over."""
         return self.provider.name == "clipboard"
 
-    def make_writer(self, project: ProjectHandle) -> Writer:
+    def make_writer(self, task: ReplyTask) -> Writer:
         """Make the writer of a reply."""
         options = DEFAULT_OPTIONS if self.choice is None else self.choice.options
-        return Writer(project, self.provider, options=options, run_state="used")
+
+        def name_speakers(call: ModelCall) -> ModelCall:
+            return replace(call, speaker_name=task.name, role_names=task.role_names)
+
+        return Writer(task.project, self.provider, options=options, run_state="used", adapt_call=name_speakers)
 
     def size(self, request: Request) -> Request:
         """Make the request one for the chosen model."""
@@ -74,6 +79,7 @@ class ReplyTask(Struct, frozen=True, kw_only=True):
     asked_in: ChatRound
     history_end: str = ""  # the newest message that the prompt holds
     other_names: tuple[str, ...] = ()
+    role_names: Mapping[str, str] = {}  # who speaks in a role of the prompt, where its lines carry no names
     sibling_of: Message | None = None  # a reply that is given again
     continues: Message | None = None  # a reply that goes on
 
@@ -203,6 +209,7 @@ class _Reply:
             raise
         if isinstance(end, Completed) and end.finish_reason in HANDED_OVER:
             is_copied = end.finish_reason == "copied"
+            self._who["unknown_macros"] = end.unknown_macros
             handed = PromptHandedOver(**self._who, prompt=end.text, is_copied=is_copied)
             self._queue.put_nowait(handed)
             return
@@ -212,7 +219,7 @@ class _Reply:
 
     async def _stream(self) -> Completed | Failed:
         end: Completed | Failed | None = None
-        async with aclosing(self._voice.make_writer(self._task.project).write(self._task.request)) as events:
+        async with aclosing(self._voice.make_writer(self._task).write(self._task.request)) as events:
             async for event in events:
                 if isinstance(event, TextDelta) and not self._voice.is_clipboard:  # whose answer is the prompt
                     self._show(self._text.feed(event.text))
@@ -233,6 +240,7 @@ class _Reply:
         text, error = self._text.text.strip(), None
         if isinstance(end, FabulaError):
             return ReplyFailed(**self._who, error=end)
+        self._who["unknown_macros"] = end.unknown_macros
         if isinstance(end, Failed):
             error = end.error
         elif not text:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from fabula.conversation import edits
 from fabula.conversation.edits import ConversationRecord
-from fabula.conversation.model import Message, MessageKind
+from fabula.conversation.model import EARLIER, NOTE, OTHERS, RESERVED_KEYS, ROUND, Message, MessageKind
 from fabula.conversation.modes import DEFAULT_MODE, Announcement, Step
 from fabula.conversation.participants import Participant, Participants, load_participants, strip_revision
 from fabula.conversation.presence import Attendance, load_attendance
@@ -25,7 +25,6 @@ from fabula.conversation.tables import conversations, messages
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
-ROUND, OTHERS, EARLIER = "round", "others", "earlier"  # keys of the stored state that belong to no mode
 HISTORY_END = "after"  # among the extras of a reply: the newest message that its speaker had heard
 MAX_EARLIER_STATES = 20  # turns that can be taken back with the state of the mode
 PLAYER_PREFIX = "player:"
@@ -55,6 +54,7 @@ class ChatState(Struct, frozen=True, kw_only=True):
     earlier_states: Mapping[str, Mapping[str, Any]]  # of this mode, by the message before which it was so
     attendance: Attendance
     people: Participants
+    note: Any = None  # the author's note, as it is stored
     is_begun: bool = True  # the mode has begun
 
     @property
@@ -76,7 +76,7 @@ def load_chat(reading: ReadTransaction, conversation_id: str) -> ChatState:
     row = reading.require(conversations, id=conversation_id)
     record = read_struct(ConversationRecord, row)
     stored = dict(record.mode_state)
-    running, others, earlier = (stored.pop(key, None) for key in (ROUND, OTHERS, EARLIER))
+    running, others, earlier, note = (stored.pop(key, None) for key in RESERVED_KEYS)
     try:
         chat_round = msgspec.convert(running, ChatRound)
     except msgspec.ValidationError:
@@ -90,6 +90,7 @@ def load_chat(reading: ReadTransaction, conversation_id: str) -> ChatState:
         earlier_states=earlier if isinstance(earlier, dict) else {},
         attendance=load_attendance(reading, conversation_id, row),
         people=load_participants(reading),
+        note=note,
         is_begun=running is not None,
     )
 
@@ -101,6 +102,8 @@ def store_state(tx: WriteTransaction, chat: ChatState) -> None:
         stored[OTHERS] = dict(chat.other_states)
     if chat.earlier_states:
         stored[EARLIER] = dict(chat.earlier_states)
+    if chat.note is not None:
+        stored[NOTE] = chat.note
     values: dict[str, Any] = {"mode_state": stored, "mode": chat.mode}
     if chat.mode != chat.record.mode:  # in another mode, other rounds are due
         values |= edits.NOTHING_DUE

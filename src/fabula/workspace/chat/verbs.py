@@ -279,9 +279,7 @@ class ChatVerbs(ProjectVerbs):
             path = load_newest_messages(tx, chat.record.id, chat.record.leaf_id)
             said = [index for index, one in enumerate(path) if get_kind(one) is MessageKind.USER]
             if not said:
-                raise FabulaError(
-                    Code.STORE_NOT_FOUND, message("Nobody has said anything that could be taken back yet.")
-                )
+                raise FabulaError(Code.STORE_NOT_FOUND, message("There is nothing here that could be taken back."))
             gone = path[said[-1] :]
             edits.select_branch(tx, chat.record.id, gone[0].parent_id)
             restore_state(tx, chat, gone[0].id)
