@@ -25,7 +25,7 @@ from fabula.server.access import Access
 from fabula.server.accounts import Accounts
 from fabula.server.address import LINK_PATH, LOOPBACK
 from fabula.server.limits import RateSettings, RequestRates, TokenBuckets
-from fabula.server.problems import choose_language, describe_exception, describe_refusal, encode_refusal
+from fabula.server.problems import choose_language, describe_exception, describe_refusal, encode_refusal, refuse_address
 from fabula.server.proxies import ProxySettings
 
 log = logging.getLogger("fabula.security")
@@ -112,10 +112,12 @@ class SecurityMiddleware:
 
         try:
             if scope["type"] != "http":
-                raise FabulaError(Code.HTTP_NOT_FOUND, message("There is nothing at this address."))
+                raise refuse_address()
             self._rates.count_request(address)
             set_access(scope, *await self._check(scope["method"], scope["path"], headers, address, is_proxy))
             scope["state"]["fabula_headers"] = headers
+            if "//" in scope["path"]:  # which the router would read as another address
+                raise refuse_address()
         except FabulaError as error:
             problem = describe_refusal(error, choose_language(headers.get("accept-language", "")))
             await _send_problem(send_with_headers, encode_refusal(problem, scope.get("path", "")))
