@@ -73,7 +73,7 @@ def test_a_project_folder_as_a_zip_file_is_imported_as_a_whole_project(
 
 
 def test_a_zip_file_with_chapters_that_its_project_does_not_list_says_which(client: httpx2.Client) -> None:
-    files = {
+    files: dict[str, str | bytes] = {
         "project.toml": PROJECT_TOML.format(file="chapters/one.md"),
         "README.md": "About it.",
         "chapters/one.md": "# One\n\nShe lit the lamp.\n",

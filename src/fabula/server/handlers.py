@@ -358,15 +358,15 @@ class RouteTable:
             if headers.get("if-none-match") == reply.headers.get("etag", "-"):
                 return Reply(304, headers=reply.headers)
             return reply
-        reader, expected = self._find_reader(route), headers.get("if-match")
-        if reader is None:
+        reader, whole, expected = self._readers.get(route.path), self._find_reader(route), headers.get("if-match")
+        if whole is None or (reader is None and expected is None):
             return make_reply(route, call_verb(route, call), call)
 
         def check() -> None:
             """Compare the present version under the lock of the change."""
             if expected is None:
                 return
-            current = self._read_version(reader, call)
+            current = self._read_version(whole, call)
             if current not in [one.strip() for one in expected.split(",")] and expected.strip() != "*":
                 raise FabulaError(
                     Code.HTTP_VERSION_CONFLICT,
@@ -377,7 +377,7 @@ class RouteTable:
         before = self._find_versions(call)
         with self.workspace.require_before_change(check), self.workspace.collect_versions() as made:
             reply = make_reply(route, call_verb(route, call), call, reader=reader)
-        if reply.headers or route.method not in _CHANGING_METHODS or route.method == "DELETE":
+        if reader is None or reply.headers or route.method not in ("PUT", "PATCH"):
             return reply
         with suppress(FabulaError):  # after the change, another name may be at the address, or nothing
             tag = self._read_version(reader, call)
