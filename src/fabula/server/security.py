@@ -55,8 +55,8 @@ SECURITY_HEADERS = {
 }
 _LOGGED_STATUSES = (401, 403, 421, 429)
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-_DEFAULTS = {**SECURITY_HEADERS, "cache-control": "no-store"}  # unless an answer has its own
-_HEADERS = [(name.encode(), value.encode()) for name, value in _DEFAULTS.items()]
+DEFAULT_HEADERS = {**SECURITY_HEADERS, "cache-control": "no-store"}  # unless an answer has its own
+_HEADERS = [(name.encode(), value.encode()) for name, value in DEFAULT_HEADERS.items()]
 
 
 class SecurityMiddleware:
