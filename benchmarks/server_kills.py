@@ -195,7 +195,7 @@ class Load:
             self.outcome.count("refusals")
             self.outcome.measure("longest_503_s", seconds)
             return True
-        if answer.status_code >= 400 and answer.json().get("code") != "HTTP_KEY_REUSED":
+        if answer.status_code >= 400 and not answer.json().get("code", "").startswith("HTTP_KEY_"):
             self.outcome.count("other_errors", f"{answer.request.url.path} {answer.status_code} {answer.text[:200]}")
         return False
 

@@ -164,6 +164,36 @@ def test_skills_are_prompts_with_their_arguments(workspace: Workspace) -> None:
     assert "They ate." not in re.sub(r"<story (\w+)>.*?</story \1>", "", instruction, flags=re.DOTALL)
 
 
+def test_the_only_project_need_not_be_named_and_offers_its_own_skills(workspace: Workspace) -> None:
+    workspace.delete_project(OTHER)
+    (summary,) = workspace.projects()
+    project = workspace.project(summary.id)
+    project.skills.add("shorten", 'title.en = "Shorten"\ntemplate.en = "Shorten it to a haiku."\n')
+
+    async def talk(client: Client) -> Any:
+        listed = {one.name: one for one in (await client.list_prompts()).prompts}
+        made = await client.get_prompt("shorten", {})
+        return listed["shorten"], [one.content.model_dump()["text"] for one in made.messages]
+
+    prompt, texts = run_client(workspace, talk, project_id=None)
+    assert "project" not in [one.name for one in prompt.arguments if one.required]
+    assert "haiku" in texts[1]
+    workspace.create_project("Another")
+
+    async def name(client: Client) -> Any:
+        listed = {one.name: one for one in (await client.list_prompts()).prompts}
+        made = await client.get_prompt("shorten", {"project": summary.title})
+        with pytest.raises(MCPError) as refused:
+            await client.get_prompt("continue", {})
+        return listed, made.messages[1].content.model_dump()["text"], str(refused.value)
+
+    listed, text, refused = run_client(workspace, name, project_id=None)
+    assert "shorten" not in listed
+    assert [one.name for one in listed["continue"].arguments if one.required] == ["project"]
+    assert "haiku" in text
+    assert "`project` is missing" in refused
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [

@@ -35,10 +35,10 @@ def claim(store: Store, key: str = "k", fingerprint: str = "f", **options: float
     return lease
 
 
-def refuse(store: Store, key: str = "k", fingerprint: str = "f") -> str:
+def refuse(store: Store, key: str = "k", fingerprint: str = "f", *, code: Code = Code.HTTP_KEY_IN_USE) -> str:
     with store.write(user="ann") as tx, pytest.raises(FabulaError) as refused:
         claim_key(tx, key, fingerprint)
-    assert refused.value.code is Code.HTTP_KEY_REUSED
+    assert refused.value.code is code
     return refused.value.sentence
 
 
@@ -58,7 +58,7 @@ def test_a_key_is_taken_kept_and_given_back(store: Store) -> None:
     with store.write(user="ann") as tx:
         keep_response(tx, lease, ANSWER)
         assert claim_key(tx, "k", "f") == ANSWER
-    assert "another request" in refuse(store, fingerprint="another")
+    assert "another request" in refuse(store, fingerprint="another", code=Code.HTTP_KEY_REUSED)
     with store.write(user="ann") as tx:
         release_key(tx, lease)
     claim(store, fingerprint="another")
@@ -76,7 +76,7 @@ def test_an_answer_that_is_too_long_is_not_kept_and_its_request_not_done_again(s
     with store.write(user="ann") as tx:
         mark_changes(tx, lease)
         keep_response(tx, lease, KeptResponse(200, {}, "x" * (MAX_KEPT_BODY + 1)))
-    assert "too long" in refuse(store)
+    assert "too long" in refuse(store, code=Code.HTTP_KEY_CUT_OFF)
 
 
 def test_neither_keys_nor_streams_change_a_version(store: Store) -> None:
@@ -120,7 +120,7 @@ def test_who_has_lost_its_lease_changes_nothing_more(store: Store) -> None:
 
     with pytest.raises(FabulaError) as refused:
         asyncio.run(answer(lost, "Twice"))
-    assert refused.value.code is Code.HTTP_KEY_REUSED
+    assert refused.value.code is Code.HTTP_KEY_IN_USE
     asyncio.run(answer(taken, "Once"))
     assert [one.title for one in projects.list_projects(store)] == ["Once"]
     log.keep("ann", lost, KeptResponse(500, {}, ""))
@@ -153,7 +153,7 @@ def test_a_request_that_changed_something_before_its_process_was_killed_is_not_d
     assert [one.title for one in projects.list_projects(store)] == ["Made once"]
     with store.write(user="ann") as tx:
         tx.update_rows(request_keys, {"held_until": ""})
-    assert "Look what is there" in refuse(store)
+    assert "Look what is there" in refuse(store, code=Code.HTTP_KEY_CUT_OFF)
 
 
 def test_a_request_that_is_refused_after_its_change_is_not_done_again(store: Store) -> None:
@@ -161,7 +161,7 @@ def test_a_request_that_is_refused_after_its_change_is_not_done_again(store: Sto
     with store.write(user="ann") as tx:
         mark_changes(tx, lease)
     ResponseLog(store).release("ann", lease)
-    assert "Look what is there" in refuse(store)
+    assert "Look what is there" in refuse(store, code=Code.HTTP_KEY_CUT_OFF)
 
 
 def test_a_change_that_is_rolled_back_is_no_change(store: Store) -> None:

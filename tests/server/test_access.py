@@ -28,6 +28,37 @@ def test_health_needs_no_token_and_everything_else_does(server: RunningServer) -
             assert read_code(nobody.get(path)) == (401, "ACCESS_REQUIRED")
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "//api/projects",
+        "/api//projects",
+        "/api/projects//",
+        "/api/projects/%2F/codex",
+        "//healthz",
+        "/api/projects/1//codex",
+        "//",
+        "/v1//models",
+    ],
+)
+def test_an_address_with_an_empty_part_has_nothing_and_opens_nothing(server: RunningServer, path: str) -> None:
+    address = server.base_url + path  # as it is: a base URL would be joined with one slash
+    with server.client(None) as nobody:
+        assert nobody.get(address).status_code == 401
+    with server.client() as client:
+        refused = client.get(address)
+        problem = refused.json()
+        assert refused.status_code == 404
+        assert problem.get("error", problem)["code"] == "HTTP_NOT_FOUND"
+
+
+def test_an_address_with_an_empty_part_deletes_nothing(server: RunningServer, story: ProjectHandle) -> None:
+    with server.client() as client:
+        assert read_code(client.delete(f"/api/projects/{story.id}//")) == (404, "HTTP_NOT_FOUND")
+        assert read_code(client.delete(f"/api/projects//{story.id}")) == (404, "HTTP_NOT_FOUND")
+        assert client.get(f"/api/projects/{story.id}").status_code == 200
+
+
 @pytest.mark.parametrize("header", ["Bearer wrong", "Bearer", "Basic abc", "owner-token", "Bearer \u00fc"])
 def test_a_wrong_token_is_refused(server: RunningServer, header: str) -> None:
     with server.client(None) as nobody:
@@ -197,6 +228,111 @@ def test_somebody_names_their_own_projects_by_title_and_number_and_no_others(
                 assert len({one.content for one in refused}) == 1
         with server.client("key") as client:
             assert [one["id"] for one in client.get("/v1/models").json()["data"]] == [f"fabula/{title}"]
+
+
+def test_the_number_of_a_project_tells_nothing_of_projects_of_others(
+    workspace: Workspace, story: ProjectHandle
+) -> None:
+    for title in ("One", "Two"):
+        workspace.create_project(title)
+    last = workspace.create_project("Last")
+    ann = Access(user="ann", memberships={one.id: Membership(Role.READER) for one in (last, story)})
+    with run_server(workspace, {"ann": ann}) as server:
+        with server.client("ann") as client:
+            listed = {one["id"]: one["number"] for one in client.get("/api/projects").json()["items"]}
+            assert listed == {story.id: 1, last.id: 2}
+            assert client.get("/api/projects/2").json()["id"] == last.id
+            assert client.get("/api/projects/2").json()["number"] == 2
+            assert read_code(client.get("/api/projects/4")) == (404, "PROJECT_NOT_FOUND")
+        with server.client() as owner:
+            assert owner.get(f"/api/projects/{last.id}").json()["number"] == 4
+
+
+def test_the_owner_of_one_project_learns_nothing_of_projects_and_series_of_others(
+    workspace: Workspace, story: ProjectHandle
+) -> None:
+    foreign = workspace.create_series("Secret Series")
+    workspace.project(foreign).codex.add("Hollowfen")
+    own = workspace.create_series("Own Series")
+    workspace.create_project("Secret Book")
+    ann = Access(user="ann", memberships={one: Membership(Role.OWNER) for one in (story.id, own)})
+    base = f"/api/projects/{story.id}"
+    with run_server(workspace, {"ann": ann}) as server, server.client("ann") as client:
+        refused = [
+            client.put(f"{base}/series", json={"name": name})
+            for name in (foreign, "Secret Series", "secret", "7", "Secret Serees", "nowhere")
+        ]
+        assert {read_code(one) for one in refused} == {(404, "PROJECT_NOT_FOUND")}
+        assert len({one.content for one in refused}) == 1
+        assert client.get(base).json()["series"] == ""
+        assert client.put(f"{base}/title", json={"title": "Secret Book"}).status_code == 200
+        assert read_code(client.put(f"{base}/title", json={"title": "Own Series"})) == (409, "STORE_DUPLICATE")
+        assert client.put(f"{base}/series", json={"name": "own series"}).status_code == 200
+
+
+def test_a_project_has_the_same_time_of_change_in_the_list_and_alone(
+    client: httpx2.Client, story: ProjectHandle
+) -> None:
+    story.codex.add("Oar")
+    (listed,) = client.get("/api/projects").json()["items"]
+    assert client.get(f"/api/projects/{story.id}").json()["changed"] == listed["changed"] > listed["made"]
+
+
+def test_a_key_has_no_right_that_its_account_lacks(
+    workspace: Workspace, story: ProjectHandle, client: httpx2.Client
+) -> None:
+    other = workspace.create_project("Other")
+    workspace.people.add("ann")
+    workspace.people.set_role("ann", story.id, "reader")
+    workspace.people.set_role("ann", other.id, "editor")
+    for projects, rights, missing in (
+        ([story.id], ["read", "edit"], "`edit`"),
+        ([], ["manage", "store"], "`manage`, `store`"),
+    ):
+        body = {"label": "laptop", "person": "ann", "projects": projects, "rights": rights}
+        refused = client.post("/api/keys", json=body)
+        assert read_code(refused) == (400, "CONTEXT_REQUEST_INVALID")
+        assert missing in refused.json()["detail"]
+        assert "`read`" not in refused.json()["detail"]
+    assert client.get("/api/keys").json()["items"] == []
+    for projects in ([other.id], []):
+        body = {"label": "laptop", "person": "ann", "projects": projects, "rights": ["edit", "sign_in"]}
+        assert client.post("/api/keys", json=body).status_code == 201
+
+
+def test_a_player_plays_a_character_and_no_place(
+    workspace: Workspace, story: ProjectHandle, client: httpx2.Client
+) -> None:
+    workspace.people.add("ann")
+    address = f"/api/accounts/ann/roles/{story.id}"
+    refused = client.put(address, json={"role": "player", "character": "Harrow Light"})
+    assert read_code(refused) == (400, "CONTEXT_REQUEST_INVALID")
+    assert "Harrow Light is no character (location)" in refused.json()["detail"]
+    assert "Mara Venn" in refused.json()["detail"]
+    missing = client.put(address, json={"role": "player", "character": "Marra"})
+    assert "Did you mean Mara Venn?" in missing.json()["detail"]
+    made = client.put(address, json={"role": "player", "character": "mara venn"}).json()
+    assert made["roles"][0]["characterNames"] == ["Mara Venn"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "sentence"),
+    [
+        ("PROJECT", "runs.keepPrompts", '`"scope": "person"`'),
+        ("", "runs.keepPrompts", '`"scope": "person"`'),
+        ("", "llm.model", '`"scope": "person"`'),
+        ("", "History.SummaryEveryNRounds", "Name a project."),
+        ("", "server.hosts", "FABULA_HOSTS"),
+    ],
+)
+def test_a_setting_that_is_refused_says_where_it_can_be_set(
+    client: httpx2.Client, story: ProjectHandle, path: str, name: str, sentence: str
+) -> None:
+    address = f"/api/projects/{story.id}/settings/{name}" if path else f"/api/settings/{name}"
+    value = {"runs.keepPrompts": True, "History.SummaryEveryNRounds": 12}.get(name, "x")
+    for refused in (client.put(address, json={"value": value}), client.request("DELETE", address, json={})):
+        assert read_code(refused) == (400, "SETTING_INVALID"), refused.text
+        assert sentence in refused.json()["detail"]
 
 
 def test_a_key_with_few_rights_lists_its_projects_and_changes_no_profile(

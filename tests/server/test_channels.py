@@ -5,8 +5,11 @@ from __future__ import annotations
 import httpx2
 import pytest
 
+from fabula.access.model import Membership, Role
+from fabula.server.access import Access
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
+from tests.server.running import run_server
 
 
 def test_a_prompt_is_assembled_over_its_channel_with_the_fields_of_the_seed(
@@ -83,7 +86,7 @@ def test_a_request_for_another_project_than_that_of_the_address_is_refused(
 def test_a_chat_request_starts_a_thread_and_goes_on_with_it(client: httpx2.Client, story: ProjectHandle) -> None:
     story.participants.add("Bo", persona="A pilot.")
     first = client.post("/api/chat", json={"message": "Hello", "mode": "", "thread_slug": "the-lantern-coast"}).json()
-    assert set(first) == {"thread_id", "user_message", "responses"}
+    assert set(first) == {"thread_id", "user_message", "responses", "notes"}
     assert [(one["display_name"], one["content"]) for one in first["responses"]] == [("Bo", "I am Bo.")]
     more = {"message": "And?", "thread_id": first["thread_id"], "project_id": story.id}
     assert client.post("/api/chat", json=more).json()["thread_id"] == first["thread_id"]
@@ -110,3 +113,50 @@ def test_a_chat_request_has_the_statuses_of_the_specification(
     places = {"OWN": story.id, "OTHER": workspace.create_project("Other").id, "THREAD": thread}
     answer = client.post("/api/chat", json={name: places.get(value, value) for name, value in sent.items()})
     assert answer.status_code == status, answer.text
+
+
+def test_a_chat_answer_has_the_notes_of_its_turn_in_the_language_of_the_reader(
+    client: httpx2.Client, story: ProjectHandle
+) -> None:
+    story.participants.add("Bo", persona="A pilot.")
+    sent = {"message": "Hello @Nobody", "project_id": story.id}
+    assert client.post("/api/chat", json={**sent, "message": "Hello @Bo"}).json()["notes"] == []
+    assert client.post("/api/chat", json=sent).json()["notes"] == ["Nobody here is called Nobody."]
+    chinese = client.post("/api/chat", json=sent, headers={"Accept-Language": "zh"}).json()["notes"]
+    assert len(chinese) == 1
+    assert "Nobody here" not in chinese[0]
+
+
+def test_a_chat_request_names_who_answers(client: httpx2.Client, story: ProjectHandle) -> None:
+    story.participants.add("Bo", persona="A pilot.")
+    sent = {"message": "Hello", "project_id": story.id}
+    answer = client.post("/api/chat", json={**sent, "provider": "clipboard"}).json()
+    assert [one["error"]["code"] for one in answer["responses"]] == ["LLM_NO_KEY"]
+    stream = client.post("/api/chat/stream", json={**sent, "provider": "clipboard"}).text
+    assert "event: prompt" in stream
+    before = [one.record.id for one in story.conversations.list_all()]
+    refused = client.post("/api/chat", json={**sent, "provider": "nobody"})
+    assert (refused.status_code, refused.json()["code"]) == (400, "SETTING_INVALID")
+    assert [one.record.id for one in story.conversations.list_all()] == before
+
+
+@pytest.mark.parametrize("path", ["/api/chat", "/api/chat/stream"])
+def test_a_chat_request_reaches_no_project_of_somebody_else_by_its_name(
+    workspace: Workspace, story: ProjectHandle, path: str
+) -> None:
+    story.participants.add("Bo", persona="A pilot.")
+    names = {"lantern": "Lantern", "1": "1", "the-lantern-coast": "The Lantern Coast"}
+    foreign = {slug: workspace.create_project(title) for slug, title in names.items()}
+    for one in foreign.values():
+        one.participants.add("Zed", persona="A spy.")
+    ann = Access(user="ann", memberships={story.id: Membership(Role.EDITOR)})
+    with run_server(workspace, {"ann": ann}) as server, server.client("ann") as client:
+        for slug in foreign:
+            answer = client.post(path, json={"message": "Hello", "thread_slug": slug})
+            assert answer.status_code == (200 if slug == "the-lantern-coast" else 404), answer.text
+            assert "Zed" not in answer.text
+            assert not any(one.id in answer.text for one in foreign.values())
+        both = {"message": "Hello", "thread_slug": "lantern", "project_id": story.id}
+        assert client.post(path, json=both).status_code == 404
+        assert client.post(path, json={"message": "Hello", "project_id": foreign["1"].id}).status_code == 404
+    assert [one.conversations.list_all() for one in foreign.values()] == [[], [], []]

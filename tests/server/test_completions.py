@@ -134,9 +134,13 @@ def test_models_are_the_projects_of_the_caller(server: RunningServer) -> None:
     with open_client(server) as client:
         assert [one.id for one in client.models.list()] == ["fabula/Harbour"]
         assert client.models.retrieve("fabula/Harbour").owned_by == "fabula"
-        with pytest.raises(UnprocessableEntityError) as refused:
+        assert client.models.retrieve("fabula/Harbour/mara").id == "fabula/Harbour/Mara"
+        with pytest.raises(NotFoundError) as refused:
             client.models.retrieve("gpt-4o")
         assert "fabula/Harbour" in str(refused.value)
+        for name in ("fabula", "fabula/Nowhere", "fabula/Harbour/Nobody", "fabula/Harbour/Mara/Bo", "openai/gpt-4o"):
+            with pytest.raises(NotFoundError):
+                client.models.retrieve(name)
     with open_client(server, "stranger") as client:
         assert list(client.models.list()) == []
 
@@ -279,6 +283,25 @@ def test_a_player_asks_no_model_of_the_owner(server: RunningServer, model: Model
                 assert (refused.status_code, refused.json()["error"]["code"]) == (403, "CONTEXT_NOT_ALLOWED")
     assert model.exchanges == []
     assert project.conversations.list_all() == before
+
+
+def test_a_message_finds_no_entry_of_a_lorebook_that_the_character_cannot_know(
+    server: RunningServer, model: ModelServer, harbour: Workspace
+) -> None:
+    project = harbour.project("Harbour")
+    project.lorebooks.create("Sea")
+    project.lorebooks.add_entry("Sea", {"key": ["kraken"], "content": "The kraken is the hollowfen."})
+    project.lorebooks.add_entry("Sea", {"key": ["anchor"], "content": "The anchor is of sablemoth."})
+    project.lorebooks.limit_entry("Sea", 1, known_to=["Bo"])
+    body = {"messages": [say("A kraken on an anchor?")], "store": True}
+    told: list[str] = []
+    with server.client() as client:
+        for character in ("Mara", "Bo"):
+            asked = client.post("/v1/chat/completions", json={"model": f"fabula/Harbour/{character}", **body})
+            assert asked.status_code == 200, asked.text
+            told.append(json.dumps(sent(model)))
+    assert ["hollowfen" in one for one in told] == [True, True]
+    assert ["sablemoth" in one for one in told] == [False, True]
 
 
 def test_the_prompt_is_never_the_answer(server: RunningServer, model: ModelServer) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from fabula.llm.model import ModelCall, StreamEvent, TextChunk
 from fabula.server import connections
+from fabula.server.security import SECURITY_HEADERS
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 from tests.server.running import OWNER_TOKEN, RunningServer, run_server
@@ -143,7 +144,10 @@ def test_too_many_or_too_long_headers_are_refused(server: RunningServer, parts: 
     ],
 )
 def test_what_is_no_request_is_refused_with_a_code(server: RunningServer, sent: bytes) -> None:
-    assert read_problem(exchange(server, [sent])) == (400, "CONTEXT_REQUEST_INVALID")
+    answer = exchange(server, [sent])
+    assert read_problem(answer) == (400, "CONTEXT_REQUEST_INVALID")
+    for name, value in SECURITY_HEADERS.items():
+        assert f"\r\n{name}: {value}\r\n".encode() in answer
 
 
 def test_requests_that_are_sent_one_behind_the_other_are_all_answered(server: RunningServer) -> None:

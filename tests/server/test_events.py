@@ -258,7 +258,23 @@ def test_the_stream_of_a_revoked_key_ends_and_tells_nothing_more(
         next(told)
         workspace.people.revoke_key("window")
         story.codex.add("Oar")
-        assert [kind for _, kind, _ in told] == ["end"]
+        assert [(kind, data["code"]) for _, kind, data in told] == [("problem", "ACCESS_REQUIRED")]
+
+
+def test_the_stream_of_somebody_who_has_lost_their_role_ends_though_nothing_changes(
+    workspace: Workspace, story: ProjectHandle, server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(events, "PING_SECONDS", 0.1)
+    monkeypatch.setattr("fabula.server.accounts.REMEMBERED_SECONDS", 0.0)
+    workspace.people.add("ann")
+    workspace.people.set_role("ann", story.id, "reader")
+    key = workspace.people.create_key("window", person="ann")
+    with server.client(key.secret) as client, follow(client, story.id) as told:
+        next(told)
+        workspace.people.remove_role("ann", story.id)
+        assert [(kind, data["code"]) for _, kind, data in told] == [("problem", "PROJECT_NOT_FOUND")]
+        assert client.get(f"/api/projects/{story.id}/events").status_code == 404
 
 
 def test_a_person_who_becomes_a_player_is_told_less(
@@ -286,7 +302,7 @@ def test_the_stream_of_a_project_that_was_deleted_ends(
     with follow(client, story.id) as told:
         next(told)
         workspace.delete_project(story.id)
-        assert [kind for _, kind, _ in told][-1] == "end"
+        assert [kind for _, kind, _ in told][-1] == "problem"
     assert client.get(f"/api/projects/{story.id}/events").status_code == 404
 
 

@@ -72,6 +72,24 @@ def test_a_project_folder_as_a_zip_file_is_imported_as_a_whole_project(
         assert [one["id"] for one in copy] == [one["id"] for one in own] != []
 
 
+def test_a_zip_file_with_chapters_that_its_project_does_not_list_says_which(client: httpx2.Client) -> None:
+    files: dict[str, str | bytes] = {
+        "project.toml": PROJECT_TOML.format(file="chapters/one.md"),
+        "README.md": "About it.",
+        "chapters/one.md": "# One\n\nShe lit the lamp.\n",
+        "chapters/two.md": "# Two\n\nIt went out.\n",
+        "chapters/three.TXT": "Three",
+        "chapters/map.png": b"\x89PNG",
+    }
+    made = client.post("/api/imports", params={"fileName": "coast.zip"}, content=make_zip(files))
+    assert made.status_code == 201, made.text
+    (warning,) = made.json()["warnings"]
+    assert "chapters/three.TXT, chapters/two.md." in warning
+    listed = {name: content for name, content in files.items() if name in ("project.toml", "chapters/one.md")}
+    whole = client.post("/api/imports", params={"fileName": "coast.zip"}, content=make_zip(listed))
+    assert whole.json()["warnings"] == []
+
+
 PROJECT_TOML = '[[chapters]]\nid = "one"\nfile = "{file}"\n'
 HOSTILE = {
     "a path outside": ({"project.toml": "title = 'x'", "../../evil.md": "# Evil"}, 400, "IMPORT_UNSAFE"),
@@ -142,9 +160,11 @@ def test_a_file_name_with_a_folder_is_refused(client: httpx2.Client, name: str) 
 def test_a_format_that_there_is_not_is_refused(client: httpx2.Client, story: ProjectHandle) -> None:
     for ending in ("exe", "../x", "md/../../x"):
         refused = client.get(f"/api/projects/{story.id}/manuscript", params={"format": ending})
-        assert 400 <= refused.status_code < 500, refused.text
+        assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID")
+        assert "md, markdown, txt, epub, docx" in refused.json()["detail"]
 
 
 def test_a_file_that_is_too_large_is_refused(client: httpx2.Client) -> None:
     refused = client.post("/api/imports", params={"fileName": "b.md"}, content=b"x" * 50_000_001)
     assert (refused.status_code, refused.json()["code"]) == (413, "HTTP_BODY_TOO_LARGE")
+    assert "it may have 50 MB. Divide the file" in refused.json()["detail"]

@@ -286,10 +286,44 @@ def test_a_chat_request_of_a_player_goes_to_its_own_thread_alone(group: Group, m
                 {},
                 {"thread_id": group.talk, "mode": "group"},
                 {"thread_id": group.talk, "role_config": {"host": "Bo"}},
+                {"thread_id": group.talk, "provider": "demo"},
             ):
                 refused = player.post(path, json={**asked, **more})
                 code = read_kinds(refused)[-1][1]["code"] if path.endswith("stream") else refused.json()["code"]
                 assert code == "CONTEXT_NOT_ALLOWED"
+
+
+def test_what_a_player_sends_finds_no_entry_of_a_lorebook_over_any_address(workspace: Workspace, group: Group) -> None:
+    secret = HIDDEN["codex"]
+    group.project.lorebooks.create("Sea")
+    group.project.lorebooks.add_entry("Sea", {"key": ["kraken"], "content": f"The kraken wears the {secret}."})
+    group.project.lorebooks.add_entry("Sea", {"key": ["gull"], "content": f"The gull wears the {secret}."})
+    group.project.lorebooks.limit_entry("Sea", 1, known_to=["Bo"])
+    asked = {"additionalInput": "A kraken and a gull?"}
+    with group.server.client() as owner:
+        assert secret in owner.post(f"{group.base}/assemble", json=asked).text
+    with play(group) as player:
+        assert player.post(f"{group.base}/assemble", json=asked).status_code == 200
+        assert (
+            player.post("/api/channels/context:assemble", json={**asked, "projectId": group.project.id}).status_code
+            == 200
+        )
+        for path in ("/v1/chat/completions", "/v1/embeddings"):
+            body = {"model": f"fabula/{group.project.id}", "messages": [{"role": "user", "content": "A kraken?"}]}
+            body |= {"input": "A kraken?"} if path.endswith("embeddings") else {}
+            assert player.post(path, json=body).status_code == 403
+        said = player.post(f"{group.base}/chats/{group.talk}/send", json={"text": "@Bo, a kraken and a gull?"})
+        assert said.status_code == 200
+
+
+def test_a_player_is_told_what_players_can_do(group: Group) -> None:
+    with play(group) as player:
+        for refused in (player.get(f"{group.base}/chapters"), player.post(f"{group.base}/codex", json={"name": "x"})):
+            assert (refused.status_code, refused.json()["code"]) == (403, "CONTEXT_NOT_ALLOWED")
+            assert "`chats`" in refused.json()["detail"]
+            assert "right" not in refused.json()["detail"]
+        refused = player.post(f"{group.base}/inspect", json={})
+        assert (refused.status_code, refused.json()["code"]) == (403, "CONTEXT_INSPECT_FORBIDDEN")
 
 
 def test_a_window_of_a_player_is_told_of_what_its_character_hears(group: Group) -> None:

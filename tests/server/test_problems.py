@@ -66,6 +66,33 @@ def test_a_refusal_over_http_names_the_field_and_no_option_of_the_command_line(
     assert "fabula " not in missing.json()["detail"]
 
 
+def test_equal_titles_are_refused_by_one_rule_and_an_ambiguous_one_names_the_ids(
+    client: httpx2.Client, story: ProjectHandle
+) -> None:
+    base = f"/api/projects/{story.id}/chapters"
+    first, second = client.get(base).json()["items"][:2]
+    same = {"title": first["title"]}
+    for refused in (
+        client.post(base, json=same),
+        client.put(f"{base}/{second['id']}/title", json=same),
+        client.post(f"{base}/split", json={"place": f"{second['id']}@10", **same}),
+    ):
+        assert (refused.status_code, refused.json()["code"]) == (409, "STORE_DUPLICATE")
+    part = client.post(base, json={"title": "Part One", "kind": "part"}).json()["id"]
+    inside = client.post(base, json={**same, "into": part})  # whose part tells it apart
+    assert inside.status_code == 201, inside.text
+    allowed = client.post(base, json={**same, "allowDuplicate": True})
+    assert allowed.status_code == 201, allowed.text
+    for untitled in range(2):
+        assert client.post(base, json={"title": ""}).status_code == 201, untitled
+    ambiguous = client.get(f"{base}/{first['title']}")
+    assert ambiguous.status_code == 404
+    assert "more than one chapter" in ambiguous.json()["detail"]
+    assert set(ambiguous.json()["candidates"]) == {first["id"], inside.json()["id"], allowed.json()["id"]}
+    for ident in ambiguous.json()["candidates"]:
+        assert client.get(f"{base}/{ident}").json()["title"] == first["title"]
+
+
 def test_an_unexpected_exception_is_sent_and_logged_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         try:

@@ -94,7 +94,7 @@ def test_a_stream_that_is_asked_for_again_with_its_key_is_the_same_stream(
     )
     assert [line for line in rest.text.splitlines() if line.startswith("id: ")] == ids[2:]
     other = client.post(f"{talk}/send", json={"text": "Other"}, headers=key)
-    assert (other.status_code, other.json()["code"]) == (409, "HTTP_KEY_REUSED")
+    assert (other.status_code, other.json()["code"]) == (422, "HTTP_KEY_REUSED")
     with run_server(workspace) as second, second.client() as elsewhere:
         assert elsewhere.post(f"{talk}/send", json={"text": "Hello"}, headers=key).text == first.text
 

@@ -61,6 +61,30 @@ def test_a_stale_change_is_refused_with_the_present_version(
 
 
 @pytest.mark.parametrize(
+    ("path", "part", "change", "other"),
+    [
+        ("/chapters/PART", "/title", {"title": "Part Two"}, {"title": "Part Three"}),
+        ("/chapters/1", "/title", {"title": "Dawn"}, {"title": "Dusk"}),
+        ("/chapters/1", "/viewpoint", {"character": "will"}, {"character": None}),
+        ("", "/title", {"title": "Harrow"}, {"title": "Light"}),
+    ],
+)
+def test_a_part_of_something_is_changed_by_the_version_of_the_whole(
+    client: httpx2.Client, base: str, path: str, part: str, change: dict[str, object], other: dict[str, object]
+) -> None:
+    made = client.post(f"{base}/chapters", json={"title": "Part One", "kind": "part"}).json()
+    whole = base + path.replace("PART", made["id"])
+    old = {"If-Match": client.get(whole).headers["etag"]}
+    changed = client.put(whole + part, json=change, headers=old)
+    assert changed.status_code == 200, changed.text
+    after = client.get(whole)
+    assert after.headers["etag"] != old["If-Match"]
+    stale = client.put(whole + part, json=other, headers=old)
+    assert (stale.status_code, stale.json()["code"]) == (412, "HTTP_VERSION_CONFLICT")
+    assert client.get(whole).content == after.content
+
+
+@pytest.mark.parametrize(
     ("path", "given"), [("/codex", {"name": "Odile"}), ("/chapters", {"title": "Dusk"}), ("/memories", {"text": "x"})]
 )
 def test_a_list_has_no_version_to_match(client: httpx2.Client, base: str, path: str, given: dict[str, str]) -> None:
@@ -137,7 +161,7 @@ def test_an_upload_with_a_key_is_done_once(client: httpx2.Client) -> None:
     first, again, other = upload("a.md"), upload("a.md"), upload("b.md")
     assert first.status_code == 201
     assert (again.status_code, again.content) == (201, first.content)
-    assert (other.status_code, other.json()["code"]) == (409, "HTTP_KEY_REUSED")
+    assert (other.status_code, other.json()["code"]) == (422, "HTTP_KEY_REUSED")
     assert len(client.get("/api/projects").json()["items"]) == 2
 
 
@@ -146,7 +170,7 @@ def test_a_key_with_another_body_or_address_is_refused(client: httpx2.Client, ba
     client.post(f"{base}/codex", json={"name": "Odile"}, headers=key)
     for path, body in (("/codex", {"name": "Other"}), ("/chapters", {"title": "Odile"})):
         refused = client.post(base + path, json=body, headers=key)
-        assert (refused.status_code, refused.json()["code"]) == (409, "HTTP_KEY_REUSED")
+        assert (refused.status_code, refused.json()["code"]) == (422, "HTTP_KEY_REUSED")
 
 
 def test_a_refused_request_gives_its_key_back(client: httpx2.Client, base: str) -> None:
@@ -230,6 +254,46 @@ def test_nothing_is_skipped_where_the_last_item_of_a_page_was_removed() -> None:
     page, cursor = cut_page(items, "id", cursor, 2)
     items.remove(page[-1])
     assert [one.id for one in cut_page(items, "id", cursor, 2)[0]] == ["f", "g"]
+
+
+@given(st.lists(st.integers(0, 99), unique=True, max_size=40), st.integers(1, 9), st.data())
+def test_nothing_that_stays_is_skipped_or_repeated_where_several_were_removed(
+    numbers: list[int], size: int, data: st.DataObject
+) -> None:
+    items = [Item(str(one)) for one in sorted(numbers)]
+    seen, gone, cursor = list[str](), set[str](), None
+    while True:
+        page, cursor = cut_page(items, "id", cursor, size)
+        seen += [one.id for one in page]
+        if cursor is None:
+            break
+        near = [one for one in items if abs(items.index(one) - len(seen)) < 6]
+        removed = data.draw(st.sets(st.sampled_from([one.id for one in near]), max_size=9)) if near else set()
+        gone |= removed
+        items = [one for one in items if one.id not in removed]
+    assert len(seen) == len(set(seen))
+    assert [one for one in seen if one not in gone] == [one.id for one in items]
+
+
+def test_a_client_that_removes_each_page_before_it_asks_for_the_next_gets_everything_once() -> None:
+    items, seen, cursor = [Item(str(one)) for one in range(95)], list[str](), ""
+    while True:
+        page, following = cut_page(items, "id", cursor, 10)
+        seen += [one.id for one in page]
+        items = [one for one in items if one not in page]
+        if following is None:
+            break
+        cursor = following
+    assert seen == [str(one) for one in range(95)]
+
+
+def test_pages_of_entries_neither_skip_nor_repeat_where_two_were_deleted(client: httpx2.Client, base: str) -> None:
+    everything = [one["id"] for one in client.get(f"{base}/codex").json()["items"]]
+    first = client.get(f"{base}/codex", params={"pageSize": 6}).json()
+    for one in everything[4:8]:  # on both sides of the end of the page
+        assert client.delete(f"{base}/codex/{one}").status_code == 200
+    second = client.get(f"{base}/codex", params={"pageSize": 100, "cursor": first["next"]}).json()
+    assert [one["id"] for one in second["items"]] == everything[8:]
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=40), st.integers(1, 9))

@@ -195,7 +195,7 @@ def test_wrong_passwords_move_into_a_table_of_their_own_and_cut_off_requests_sta
         assert [one.person for one in list_sessions(tx)] == ["ann"]
         with pytest.raises(FabulaError) as refused:
             claim_key(tx, "k", "f")
-    assert refused.value.code is Code.HTTP_KEY_REUSED
+    assert refused.value.code is Code.HTTP_KEY_CUT_OFF
     store.close()
 
 

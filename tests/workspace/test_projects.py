@@ -94,6 +94,10 @@ def test_a_chapter_is_not_renamed_onto_another(workspace: Workspace) -> None:
         project.chapters.rename("The Sea", "The Bell")
     assert refused.value.code is Code.STORE_DUPLICATE
     assert project.chapters.rename("The Sea", "The Bell", allow_duplicate=True).title == "The Bell"
+    with pytest.raises(FabulaError) as refused:
+        project.chapters.add("The Bell")
+    assert refused.value.code is Code.STORE_DUPLICATE
+    assert project.chapters.add("The Bell", allow_duplicate=True).title == "The Bell"
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CHAPTER = Annotated[str, Argument(help="A chapter, by its id, title or number.")]
 AFTER = Annotated[str | None, Option("--after", help="After this chapter.")]
 INTO = Annotated[str | None, Option("--into", help="At the end of this part.")]
+SAME_TITLE = Annotated[bool, Option("--yes", "-y", help="Also if another chapter has this title.")]
 DEFAULT_EDITOR = "notepad" if os.name == "nt" else "vi"
 
 commands = CommandGroup("chapter", help="The text of your book, chapter by chapter.")
@@ -75,6 +76,7 @@ def new(
     kind: Annotated[str, Option("--kind", help="book, part, chapter, scene or note.")] = "chapter",
     after: AFTER = None,
     into: INTO = None,
+    yes: SAME_TITLE = False,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -86,7 +88,7 @@ def new(
 
     text = "" if file is None else read_text(file)
     with open_project(project, store) as opened:
-        made = opened.chapters.add(title, text, kind=kind, after=after, into=into)
+        made = opened.chapters.add(title, text, kind=kind, after=after, into=into, allow_duplicate=yes)
     if as_json:
         print_json(describe_chapter(made))
     else:
@@ -153,7 +155,7 @@ def rename(
     project: PROJECT,
     chapter: CHAPTER,
     title: Annotated[str, Argument(help="The new title.")],
-    yes: Annotated[bool, Option("--yes", "-y", help="Also if another chapter has this title.")] = False,
+    yes: SAME_TITLE = False,
     store: STORE = None,
 ) -> None:
     """Give a chapter another title.
@@ -254,6 +256,7 @@ def split(
     project: PROJECT,
     place: Annotated[str, Argument(help="Where: CHAPTER@OFFSET, or CHAPTER:WORDS for right after these words.")],
     title: Annotated[str, Argument(help="The title of the second part.")],
+    yes: SAME_TITLE = False,
     store: STORE = None,
 ) -> None:
     """Split a chapter in two; what is planned and not done yet goes to the second part.
@@ -261,7 +264,7 @@ def split(
     Example: fabula chapter split "The Lantern Coast" "ch-03:she said no." "The Answer"
     """
     with open_project(project, store) as opened:
-        first, second = opened.chapters.split(place, title)
+        first, second = opened.chapters.split(place, title, allow_duplicate=yes)
     say(
         "{first} has {count:,} characters now, and {second} the other {rest:,}.",
         first=first.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import msgspec
@@ -183,9 +183,17 @@ ALLOW_DUPLICATE = advise(
 )
 
 
-def check_title(store: Store, title: str, advice: Sentence, *, except_for: str = "") -> None:
-    """Refuse a title that another project has."""
-    same = [one for one in list_projects(store) if one.title == title and one.id != except_for]
+def check_title(
+    store: Store,
+    title: str,
+    advice: Sentence,
+    *,
+    except_for: str = "",
+    among: Sequence[ProjectSummary] | None = None,
+) -> None:
+    """Refuse a title that another project has, of all projects or of some: nobody is told of those of others."""
+    known = list_projects(store) if among is None else among
+    same = [one for one in known if one.title == title and one.id != except_for]
     if same:
         raise FabulaError(
             Code.STORE_DUPLICATE,

@@ -51,9 +51,20 @@ class McpAccess(Struct, frozen=True, kw_only=True):
         found = (one for one in workspace.projects() if self.project_id in (None, one.id))
         return sorted(found, key=lambda one: (one.number, one.id))
 
+    def find_only_project(self, workspace: Workspace) -> str | None:
+        """Return the id of the project that a call means which names none; None where there are several."""
+        if self.project_id is not None:
+            return self.project_id
+        own = self.list_projects(workspace)
+        return own[0].id if len(own) == 1 else None
+
     def open_project(self, workspace: Workspace, name: str | None = None) -> ProjectHandle:
-        """Open a project by its title, number or id; a server of one project opens that one and refuses others."""
+        """Open a project by its title, number or id; a server of one project opens that one and refuses others.
+
+        Where there is only one project, no name is needed.
+        """
         if self.project_id is None:
+            name = name or self.find_only_project(workspace)
             if not name:
                 raise FabulaError(
                     Code.REQUEST_INVALID,

@@ -6,7 +6,7 @@ instruction repeats are quoted there too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 from msgspec import Struct
@@ -53,12 +53,19 @@ class AssembledSkill(Struct, frozen=True):
     instruction: str
 
 
-def list_skills(workspace: Workspace, access: McpAccess) -> list[Skill]:
-    """List the skills that a client may use: of its project, or of every project; with limits, the built-in ones."""
-    if access.has_limits or access.project_id is None:
+def list_skills(workspace: Workspace, access: McpAccess, project: str | None = None) -> list[Skill]:
+    """List the skills that a client may use, with those of a project that it names, or of the only one.
+
+    A client with limits there has the built-in ones.
+    """
+    name = project or access.find_only_project(workspace)
+    if name is not None:
+        access = access.choose_project(workspace, name)
+    if access.has_limits or name is None:
         found = list_user_skills().skills.values()
     else:
-        found = access.open_project(workspace).skills.list_skills().skills.values()
+        own = access.open_project(workspace, name if access.project_id is None else None)
+        found = own.skills.list_skills().skills.values()
     return sorted(
         (
             one
@@ -71,13 +78,13 @@ def list_skills(workspace: Workspace, access: McpAccess) -> list[Skill]:
     )
 
 
-def list_parameters(skill: Skill, access: McpAccess) -> list[PromptParameter]:
-    """List the arguments of a skill that a client may use."""
+def list_parameters(skill: Skill, access: McpAccess, only_project: str | None) -> list[PromptParameter]:
+    """List the arguments of a skill that a client may use; the only project of a client need not be named."""
     required = {"selection"} if skill.works_on == ("selection",) else set()
     hidden = {"character"} if access.has_limits else set()
-    if access.project_id is None:
+    if only_project is None:
         required.add("project")
-    else:
+    elif access.project_id is not None:
         hidden.add("project")
     if "selection" not in skill.works_on:
         hidden.add("selection")
@@ -88,7 +95,9 @@ def assemble_skill(
     workspace: Workspace, access: McpAccess, name: str, arguments: Mapping[str, str], language: str
 ) -> AssembledSkill:
     """Assemble the prompt of a skill at the place that the arguments name."""
-    skills = {one.id: one for one in list_skills(workspace, access)}
+    only_project = access.find_only_project(workspace)
+    named = None if access.project_id is not None else arguments.get("project") or None
+    skills = {one.id: one for one in list_skills(workspace, access, named)}
     if name not in skills:
         known = get_close_matches(name, skills) or sorted(skills)
         names = join_names(known)
@@ -97,7 +106,7 @@ def assemble_skill(
             message("There is no skill called {name!r}. There are: {names}.", name=name[:100], names=names),
         )
     skill = skills[name]
-    values = _read_arguments(skill, access, arguments)
+    values = _read_arguments(list_parameters(skill, access, only_project), skill, arguments)
     tools = StoryTools(workspace, access, values.get("project"), language=language)
     fields: RequestFields = {"skill_id": skill.id, "additional_input": values.get("instruction", "")}
     if "character" in values:
@@ -120,9 +129,9 @@ def assemble_skill(
     return AssembledSkill(skill.title_in(own), quote_story(result.prompt), instruction or skill.title_in(own))
 
 
-def _read_arguments(skill: Skill, access: McpAccess, sent: Mapping[str, str]) -> dict[str, str]:
+def _read_arguments(parameters: Sequence[PromptParameter], skill: Skill, sent: Mapping[str, str]) -> dict[str, str]:
     """Return what a client sent; an unknown name is refused with the nearest one, and a missing one by its name."""
-    known = {one.name: one for one in list_parameters(skill, access)}
+    known = {one.name: one for one in parameters}
     for name in sent:
         if name not in known:
             near = get_close_matches(name, known, n=1)

@@ -304,6 +304,7 @@ class _Handlers:
     async def _list_prompts(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         access = self._find_access(ctx.request)
         skills = await self._run(prompts.list_skills, self._workspace, access)
+        only_project = await self._run(access.find_only_project, self._workspace)
         return types.ListPromptsResult(
             prompts=[
                 types.Prompt(
@@ -313,7 +314,7 @@ class _Handlers:
                         types.PromptArgument(
                             name=one.name, description=one.description.render(self._language), required=one.is_required
                         )
-                        for one in prompts.list_parameters(skill, access)
+                        for one in prompts.list_parameters(skill, access, only_project)
                     ],
                 )
                 for skill in skills

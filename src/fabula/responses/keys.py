@@ -66,17 +66,20 @@ def claim_key(
         tx.insert(request_keys, {"key": key, "fingerprint": fingerprint, "made_at": current_timestamp(), **held})
         return lease
     if row.fingerprint != fingerprint:
-        raise _refuse(message("This Idempotency-Key belongs to another request. Use a new one. Nothing was changed."))
+        raise FabulaError(
+            Code.HTTP_KEY_REUSED,
+            message("This Idempotency-Key belongs to another request. Use a new one. Nothing was changed."),
+        )
     if row.status:
         return KeptResponse(row.status, row.headers, row.body)
     if row.held_until > current_timestamp():
-        raise _refuse(_RUNNING)
+        raise _refuse_running(_RUNNING)
     if row.has_changes:
-        raise _refuse(_CUT_OFF)
+        raise FabulaError(Code.HTTP_KEY_CUT_OFF, _CUT_OFF)
     # Whoever held it may be about to commit its first change: this waits for that, and looks again.
     is_free = (request_keys.c.holder == row.holder, request_keys.c.has_changes == 0)
     if not tx.update_rows(request_keys, held, request_keys.c.key == key, *is_free):
-        raise _refuse(_RUNNING)
+        raise _refuse_running(_RUNNING)
     return lease
 
 
@@ -89,7 +92,7 @@ def renew_lease(tx: WriteTransaction, lease: KeyLease) -> None:
 def mark_changes(tx: WriteTransaction, lease: KeyLease) -> None:
     """Mark in the transaction of a change that the request of a key has made one; refused where the lease is lost."""
     if not tx.update_rows(request_keys, {"has_changes": 1}, *_match(lease)):
-        raise _refuse(_LOST)
+        raise _refuse_running(_LOST)
 
 
 def keep_response(tx: WriteTransaction, lease: KeyLease, kept: KeptResponse) -> None:
@@ -113,8 +116,8 @@ def _match(lease: KeyLease) -> tuple[ColumnElement[bool], ...]:
     return request_keys.c.key == lease.key, request_keys.c.holder == lease.holder
 
 
-def _refuse(sentence: Sentence) -> FabulaError:
-    return FabulaError(Code.HTTP_KEY_REUSED, sentence)
+def _refuse_running(sentence: Sentence) -> FabulaError:
+    return FabulaError(Code.HTTP_KEY_IN_USE, sentence)
 
 
 def _format_time(later: timedelta) -> str:

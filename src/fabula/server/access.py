@@ -8,6 +8,7 @@ that does not exist.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +18,10 @@ from fabula.context.request import Principal
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.store.store import LOCAL_USER
+
+if TYPE_CHECKING:
+    from fabula.manuscript.projects import ProjectSummary
+    from fabula.workspace.workspace import Workspace
 
 
 class Access(Struct, frozen=True, kw_only=True):
@@ -52,7 +57,11 @@ class Access(Struct, frozen=True, kw_only=True):
     def require(self, right: Right, project_id: str | None = None, *, is_reading: bool = False) -> None:
         """Refuse what the caller may not do; what every caller has, a key with few rights may read too."""
         if not (is_reading and right is Right.SIGN_IN) and not self.has_right(right, project_id):
-            raise refuse_inspection() if right is Right.INSPECT else refuse_right(right)
+            own = None if project_id is None else self.find_membership(project_id)
+            if right is Right.INSPECT:
+                raise refuse_inspection()
+            is_player = own is not None and own.role is Role.PLAYER and right not in RIGHTS[Role.PLAYER]
+            raise refuse_player() if is_player else refuse_right(right)
 
     def make_principal(self, project_id: str) -> Principal:
         """Return the caller as a principal of a project; one that the caller does not belong to is not found."""
@@ -64,6 +73,19 @@ class Access(Struct, frozen=True, kw_only=True):
 
 
 OWNER_ACCESS = Access(user=LOCAL_USER, everywhere=Membership(Role.OWNER))
+
+
+def list_own_projects(workspace: Workspace, access: Access) -> list[ProjectSummary]:
+    """List the projects that a caller belongs to, the latest change first.
+
+    Whoever is not the owner of the store has numbers for these alone, in the order in which they were made: their
+    numbers in the store would tell of others.
+    """
+    own = [one for one in workspace.projects() if access.find_membership(one.id) is not None]
+    if access.everywhere is not None:
+        return own
+    numbers = {one.id: number for number, one in enumerate(sorted(own, key=lambda one: one.number), start=1)}
+    return [replace(one, number=numbers[one.id]) for one in own]
 
 
 def refuse_project() -> FabulaError:
@@ -79,6 +101,17 @@ def refuse_right(right: Right) -> FabulaError:
             "This needs the right `{right}`, which you do not have here, or which your key leaves out. "
             "Ask the owner of the project. Nothing was changed.",
             right=right.value,
+        ),
+    )
+
+
+def refuse_player() -> FabulaError:
+    """Return the refusal of something that no player may do, with what players can do."""
+    return FabulaError(
+        Code.NOT_ALLOWED,
+        message(
+            "This is not for players. As your character, you can talk in its conversations (`chats`), read the "
+            "chapters, entries and recaps that it knows (`reading`), and search. Nothing was changed."
         ),
     )
 

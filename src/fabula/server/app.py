@@ -25,10 +25,9 @@ from fabula.server.limits import read_rates
 from fabula.server.metrics import METRICS_PATH, ServerMetrics, is_open
 from fabula.server.openapi import make_document
 from fabula.server.page import make_page_handlers
-from fabula.server.problems import choose_language, describe_exception, encode_refusal
+from fabula.server.problems import MAX_BODY, choose_language, describe_exception, encode_refusal
 from fabula.server.programs import ProgramServer
 from fabula.server.proxies import read_proxy_settings
-from fabula.server.requests import MAX_BODY
 from fabula.server.routes import ROUTES, Route
 from fabula.server.security import COOKIE, PAGE_PATH, SESSION_PATH, ASGIApp, SecurityMiddleware, read_session
 from fabula.server.streams import StreamHub

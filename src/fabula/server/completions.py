@@ -35,6 +35,7 @@ from fabula.workspace.completions import (
     PreparedCompletion,
     prepare_completion,
     read_options,
+    split_model_name,
     stream_completion,
 )
 from fabula.workspace.schemas.completions import (
@@ -130,13 +131,9 @@ def make_completion_handlers(workspace: Workspace, streams: StreamHub) -> list[H
 
     @get(f"{V1}/models/{{name:path}}")
     async def show_model(request: Request[Any, Any, Any]) -> Response[Any]:
-        """Show one project as a model."""
+        """Show a project, or a character of one, as a model."""
         name = str(request.path_params["name"]).lstrip("/")
-        known = await workspace.call(list_models, workspace, get_access(request.scope))
-        found = next((one for one in known if name in (one.id, f"{MODEL_PREFIX}/{one.name}")), None)
-        if found is None:
-            raise _refuse_model(known)
-        return _respond(found)
+        return _respond(await workspace.call(find_model, workspace, get_access(request.scope), name))
 
     @post(f"{V1}/embeddings", status_code=200)
     async def embed(request: Request[Any, Any, Any]) -> Response[Any]:
@@ -152,9 +149,26 @@ def list_models(workspace: Workspace, access: Access) -> list[ModelInfo]:
     """List the projects of a caller as models, by their titles where these are names."""
     known = [one for one in workspace.projects() if access.has_right(Right.GENERATE, one.id)]
     titles = [one.title for one in known]
-    return [
-        ModelInfo(f"{MODEL_PREFIX}/{one.title if _is_name(one.title, titles) else one.id}", one.title) for one in known
-    ]
+    return [_describe_model(one.id, one.title, titles) for one in known]
+
+
+def find_model(workspace: Workspace, access: Access, name: str) -> ModelInfo:
+    """Return the model of a name, as a completion would ask it: a project of the caller, or a character of one."""
+    project_name, character = split_model_name(name)
+    if not project_name:
+        raise _refuse_model(list_models(workspace, access), Code.PROJECT_NOT_FOUND)
+    project = open_project(workspace, access, project_name)
+    access.require(Right.GENERATE, project.id)
+    titles = [one.title for one in workspace.projects() if access.has_right(Right.GENERATE, one.id)]
+    found = _describe_model(project.id, project.view.project.title, titles)
+    if not character:
+        return found
+    speaker = project.participants.resolve(character)
+    return replace(found, id=f"{found.id}/{speaker.id if '/' in speaker.name else speaker.name}", name=speaker.name)
+
+
+def _describe_model(project_id: str, title: str, titles: Sequence[str]) -> ModelInfo:
+    return ModelInfo(f"{MODEL_PREFIX}/{title if _is_name(title, titles) else project_id}", title)
 
 
 def _is_name(title: str, titles: Sequence[str]) -> bool:
@@ -187,8 +201,8 @@ def _embed(workspace: Workspace, access: Access, body: bytes) -> EmbeddingList:
                 count=_MAX_TEXTS,
             ),
         )
-    prefix, _, name = asked.model.partition("/")
-    if prefix != MODEL_PREFIX or not name:
+    name, _ = split_model_name(asked.model)
+    if not name:
         raise _refuse_model(list_models(workspace, access))
     project = open_project(workspace, access, name)
     access.require(Right.GENERATE, project.id)
@@ -203,13 +217,11 @@ def _encode_vector(vector: Sequence[float]) -> str:
     return b64encode(pack(f"<{len(vector)}f", *vector)).decode()
 
 
-def _refuse_model(known: Sequence[ModelInfo]) -> FabulaError:
+def _refuse_model(known: Sequence[ModelInfo], code: Code = Code.CHAT_PROJECT_MISSING) -> FabulaError:
     if not known:
-        return FabulaError(
-            Code.CHAT_PROJECT_MISSING, message("There is no project that you may ask. Ask the owner of the server.")
-        )
+        return FabulaError(code, message("There is no project that you may ask. Ask the owner of the server."))
     return FabulaError(
-        Code.CHAT_PROJECT_MISSING,
+        code,
         message(
             "Name the project as the model, such as {example}. There are: {known}.",
             example=f"{MODEL_PREFIX}/PROJECT",

@@ -16,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.server.problems import choose_language, describe_refusal, encode_refusal
+from fabula.server.security import DEFAULT_HEADERS
 
 MAX_HEADERS = 100
 MAX_HEADER_BYTES = 32_768  # of the first line and all headers
@@ -176,7 +177,7 @@ class BoundedProtocol(HttpToolsProtocol):
         problem = describe_refusal(error, choose_language(accept[:200].decode("latin-1")))
         status, headers, body = encode_refusal(problem, "")  # the address may not have come yet
         lines = [STATUS_LINE[status]]
-        lines += [f"{name}: {value}\r\n".encode("latin-1") for name, value in headers.items()]
+        lines += [f"{name}: {value}\r\n".encode("latin-1") for name, value in {**DEFAULT_HEADERS, **headers}.items()]
         lines.append(f"content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode())
         self.transport.write(b"".join(lines) + body)
         self.transport.close()

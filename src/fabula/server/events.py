@@ -21,8 +21,10 @@ from litestar.response import Stream
 
 from fabula.access.model import Right
 from fabula.core.errors import FabulaError
+from fabula.core.messages import ENGLISH
 from fabula.server.access import Access
 from fabula.server.openapi import EVENTS
+from fabula.server.problems import choose_language, describe_refusal
 from fabula.server.requests import open_project
 from fabula.server.routes.route import PROJECT
 from fabula.server.security import find_access_again, get_access
@@ -41,6 +43,7 @@ CHECK_SECONDS = 5.0  # that a caller's access is taken for granted
 KEPT_BATCHES = 64  # of a project, for windows that are slower than others; older ones are read from the store
 _ALL_KINDS = frozenset(KINDS.values())
 _PING = b": still here\n\n"
+_FINAL_STATUSES = (401, 403, 404)  # of refusals that a window which connects again would get too
 
 EncodedEvents = dict[frozenset[EventKind], bytes]  # by the kinds that they are of
 
@@ -120,9 +123,14 @@ class EventHub:
         self._is_closing = False
 
     async def follow(
-        self, window: _Window, last_event: str, find_again: Callable[[], _Window]
+        self, window: _Window, last_event: str, find_again: Callable[[], _Window], *, language: str = ENGLISH
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the events behind an id, or from now on; `find_again` says after a while what may still be told."""
+        """Yield the events behind an id, or from now on; `find_again` says after a while what may still be told.
+
+        A window that may be told nothing any more gets the refusal as its last event, in its language, at the latest
+        with the next sign that the server is still here.
+        """
+        last = b"event: end\ndata: {}\n\n"
         project_id, call, clock = window.project.id, self._workspace.call, asyncio.get_running_loop().time
         live, end = await self._enter(project_id)
         try:
@@ -164,9 +172,12 @@ class EventHub:
                         yield events
         except FabulaError as error:  # the project is gone, the caller may not read it any more, or the store is away
             log.info("a window was closed: %s", error.code.value)
+            problem = describe_refusal(error, language)
+            if problem.status in _FINAL_STATUSES:
+                last = b"event: problem\ndata: %s\n\n" % msgspec.json.encode(problem)
         finally:
             self._leave(project_id, live, end)
-        yield b"event: end\ndata: {}\n\n"
+        yield last
 
     async def close(self) -> None:
         """End the streams of all windows; each says so."""
@@ -217,7 +228,8 @@ def make_event_handler(workspace: Workspace, hub: EventHub) -> HTTPRouteHandler:
             return find_window(find_access_again(request.scope))
 
         window = await workspace.call(find_window, get_access(request.scope))
-        events = hub.follow(window, request.headers.get("last-event-id", ""), find_again)
+        language = choose_language(request.headers.get("accept-language", ""))
+        events = hub.follow(window, request.headers.get("last-event-id", ""), find_again, language=language)
         return Stream(events, media_type=EVENTS)
 
     return follow

@@ -55,6 +55,7 @@ from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 
 API = "/api"
+_CHANGING_METHODS = ("PUT", "PATCH", "DELETE")
 STREAM_PATH = API + "/projects/{project:str}/streams/{stream:str}"
 
 
@@ -305,7 +306,7 @@ class RouteTable:
         if project is None and name is not None:
             project = open_project(self.workspace, access, str(name))
             if route.verb == "workspace.delete_project":
-                check_whole_name(self.workspace, project, str(name))
+                check_whole_name(self.workspace, access, project, str(name))
         access.require(route.right, None if project is None else project.id, is_reading=route.method == "GET")
         if "if-match" in headers and not self._can_match(route):
             raise FabulaError(
@@ -339,7 +340,16 @@ class RouteTable:
         """Whether a change can be made of one version alone: its verb is one transaction, and its address is read."""
         if route.method == "GET":
             return True
-        return route.path in self._readers and not (route.stream or route.file or is_coroutine(route))
+        return self._find_reader(route) is not None and not (route.stream or route.file or is_coroutine(route))
+
+    def _find_reader(self, route: Route) -> Route | None:
+        """Return the GET whose version a change is made of: of its address, or of what the address is a part of.
+
+        The title of a chapter, for example, is changed at an address that has no GET: it is a part of the chapter.
+        """
+        above, _, part = route.path.rpartition("/")
+        is_part = route.method in _CHANGING_METHODS and not part.startswith("{") and above.endswith("}")
+        return self._readers.get(route.path) or (self._readers.get(above) if is_part else None)
 
     def _run(self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]) -> Reply:
         call, page = self._read(route, request, body, headers)
@@ -348,15 +358,15 @@ class RouteTable:
             if headers.get("if-none-match") == reply.headers.get("etag", "-"):
                 return Reply(304, headers=reply.headers)
             return reply
-        reader, expected = self._readers.get(route.path), headers.get("if-match")
-        if reader is None:
+        reader, whole, expected = self._readers.get(route.path), self._find_reader(route), headers.get("if-match")
+        if whole is None or (reader is None and expected is None):
             return make_reply(route, call_verb(route, call), call)
 
         def check() -> None:
             """Compare the present version under the lock of the change."""
             if expected is None:
                 return
-            current = self._read_version(reader, call)
+            current = self._read_version(whole, call)
             if current not in [one.strip() for one in expected.split(",")] and expected.strip() != "*":
                 raise FabulaError(
                     Code.HTTP_VERSION_CONFLICT,
@@ -367,7 +377,7 @@ class RouteTable:
         before = self._find_versions(call)
         with self.workspace.require_before_change(check), self.workspace.collect_versions() as made:
             reply = make_reply(route, call_verb(route, call), call, reader=reader)
-        if reply.headers or route.method not in ("PUT", "PATCH"):
+        if reader is None or reply.headers or route.method not in ("PUT", "PATCH"):
             return reply
         with suppress(FabulaError):  # after the change, another name may be at the address, or nothing
             tag = self._read_version(reader, call)

@@ -140,7 +140,10 @@ _OTHER_PATHS: dict[str, Any] = {  # beside those of the table of routes
             "Say what changes in a project, from now on or behind an event.",
             {
                 "200": {
-                    "description": "The events: `ready` first, then `change`, or `reset` where anything may differ.",
+                    "description": (
+                        "The events: `ready` first, then `change`, or `reset` where anything may differ; `problem` or "
+                        "`end` last."
+                    ),
                     "content": {EVENTS: {"schema": _describe_event({"$ref": _REF.format(name=ProjectEvent.__name__)})}},
                 }
             },
@@ -188,7 +191,7 @@ _OTHER_PATHS: dict[str, Any] = {  # beside those of the table of routes
     "/v1/models/{model}": {
         "get": _describe_openai(
             "openai.find_model",
-            "Show one project as a model.",
+            "Show a project, or a character of one, as a model.",
             parameters=[
                 {
                     "name": "model",

@@ -15,9 +15,8 @@ from typing import Any
 from litestar import MediaType, Request, Response, get
 from litestar.handlers import HTTPRouteHandler
 
-from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
-from fabula.server.problems import choose_language
+from fabula.server.problems import choose_language, refuse_address
 from fabula.server.security import ASSETS_PATH, CONTENT_POLICY, PAGE_PATH
 
 PAGE_FOLDER = Path(__file__).parents[1] / "page"
@@ -55,7 +54,7 @@ def make_page_handlers(folder: Path = PAGE_FOLDER) -> list[HTTPRouteHandler]:
         """Return a file of the page."""
         name = str(request.path_params["name"])
         if name not in assets:
-            raise FabulaError(Code.HTTP_NOT_FOUND, message("There is nothing at this address."))
+            raise refuse_address()
         media_type = _TYPES.get(Path(name).suffix) or guess_type(name)[0] or "application/octet-stream"
         return Response(assets[name], media_type=media_type, headers={"cache-control": _FOREVER})
 

@@ -1,6 +1,7 @@
-"""Pages of long lists: a cursor names the last item that was handed out, so that additions shift nothing.
+"""Pages of long lists: a cursor names the last items that were handed out, so that additions shift nothing.
 
-Where that item is gone, the page begins at the place where it was; where several have its name, after the nearest.
+A page begins after the last of these that is still there; where all are gone, at the first that is left of the items
+that came next. Where several items have the same name, the nearest counts.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
 from collections.abc import Sequence
+from hashlib import sha256
 from operator import attrgetter
 from typing import Any
 
@@ -18,13 +20,16 @@ from fabula.core.messages import message
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1_000
+_MARKED = 12  # items on either side of the place where a page ended
 
 
 class Cursor(Struct, frozen=True, array_like=True):
-    """Where a page ended: the number of items before, and what names the last of them."""
+    """Where a page ended: the number of items before, of all items, and the marks of those around that place."""
 
     count: int
-    last: str
+    total: int
+    before: tuple[str, ...]  # the last one first
+    after: tuple[str, ...]  # the next one first
 
 
 def cut_page(items: Sequence[Any], key: str, cursor: str | None, limit: int) -> tuple[Sequence[Any], str | None]:
@@ -32,23 +37,46 @@ def cut_page(items: Sequence[Any], key: str, cursor: str | None, limit: int) -> 
 
     `key` is the attribute, perhaps dotted, that names an item.
     """
-    start, name_of = 0, attrgetter(key)
-    if cursor:
-        found = _read_cursor(cursor)
-        places = [index for index, item in enumerate(items, 1) if str(name_of(item)) == found.last]
-        start = min(places, key=lambda place: abs(place - found.count), default=max(found.count - 1, 0))
+    if not cursor and limit >= len(items):
+        return items, None
+    marks = [_mark(str(name)) for name in map(attrgetter(key), items)]
+    start = _find_start(marks, _read_cursor(cursor)) if cursor else 0
     end = start + limit
     if end >= len(items):
         return items[start:], None
-    last = Cursor(end, str(name_of(items[end - 1])))
+    before, after = marks[max(end - _MARKED, 0) : end], marks[end : end + _MARKED]
+    last = Cursor(end, len(items), tuple(reversed(before)), tuple(after))
     return items[start:end], urlsafe_b64encode(json.encode(last)).decode().rstrip("=")
+
+
+def _find_start(marks: Sequence[str], cursor: Cursor) -> int:
+    """Return the place of the first item that was not handed out yet."""
+    places: dict[str, list[int]] = {}
+    for place, mark in enumerate(marks):
+        places.setdefault(mark, []).append(place)
+    for distance, mark in enumerate(cursor.before, start=1):
+        if mark in places:
+            return _find_nearest(places[mark], cursor.count - distance) + 1
+    for distance, mark in enumerate(cursor.after):
+        if mark in places:
+            return _find_nearest(places[mark], cursor.count + distance)
+    return max(cursor.count - max(cursor.total - len(marks), 0), 0)  # nothing is skipped, though some may be repeated
+
+
+def _find_nearest(places: Sequence[int], wanted: int) -> int:
+    return min(places, key=lambda place: abs(place - wanted))
+
+
+def _mark(name: str) -> str:
+    """Return a short mark of a name, since names can be long."""
+    return sha256(name.encode(errors="replace")).hexdigest()[:10]
 
 
 def _read_cursor(text: str) -> Cursor:
     try:
         found = json.decode(urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=Cursor)
     except (DecodeError, Error, ValueError):
-        found = Cursor(-1, "")
+        found = Cursor(-1, 0, (), ())
     if found.count < 0:
         raise FabulaError(
             Code.REQUEST_INVALID,

@@ -23,6 +23,7 @@ log = logging.getLogger("fabula.server")
 
 MEDIA_TYPE = "application/problem+json"
 V1 = "/v1"  # OpenAI's API
+MAX_BODY = 10_000_000  # bytes of a request that is no upload
 RETRY_SECONDS = 1  # that a client waits before it asks again
 
 _CODES_BY_STATUS = {
@@ -88,7 +89,8 @@ _CODES_BY_STATUS = {
         Code.JOB_STOPPED,
         Code.CHAT_THREAD_ELSEWHERE,
         Code.MODE_CHANGED,
-        Code.HTTP_KEY_REUSED,
+        Code.HTTP_KEY_CUT_OFF,
+        Code.HTTP_KEY_IN_USE,
     ),
     412: (Code.HTTP_VERSION_CONFLICT,),
     413: (Code.INPUT_TOO_LARGE, Code.IMPORT_TOO_LARGE, Code.HTTP_BODY_TOO_LARGE),
@@ -106,6 +108,7 @@ _CODES_BY_STATUS = {
         Code.LLM_NOT_INSTALLED,
         Code.MCP_NOT_INSTALLED,
         Code.LLM_TOO_LONG,
+        Code.HTTP_KEY_REUSED,
     ),
     429: (
         Code.BACKPRESSURE,
@@ -154,7 +157,10 @@ _CODES_OF_LITESTAR = {
 
 
 class Problem(Struct, rename="camel", omit_defaults=True):
-    """A refusal as RFC 9457 has it; `code` is one of ours, and `current` the present version where one was expected."""
+    """A refusal as RFC 9457 has it; `code` is one of ours, and `current` the present version where one was expected.
+
+    `candidates` are the ids of the things that an ambiguous name may mean.
+    """
 
     type: str
     title: str
@@ -162,6 +168,7 @@ class Problem(Struct, rename="camel", omit_defaults=True):
     detail: str
     code: str
     current: int | str | UnsetType = UNSET
+    candidates: tuple[str, ...] | UnsetType = UNSET
     retry_seconds: int | UnsetType = UNSET  # that a client waits before it asks again
     reference: str | UnsetType = UNSET
 
@@ -186,6 +193,7 @@ def describe_refusal(error: FabulaError, language: str = ENGLISH) -> Problem:
     """Describe a refusal with its code, its sentence and, where a version was expected, the present one."""
     status = STATUSES.get(error.code, 500)
     current, seconds = error.details.get("current"), error.details.get("retry_seconds")
+    candidates = error.details.get("candidates")
     return Problem(
         type=f"urn:fabula:error:{error.code.value}",
         title=error.code.value.removeprefix(_STORE).replace("_", " ").capitalize(),
@@ -193,6 +201,7 @@ def describe_refusal(error: FabulaError, language: str = ENGLISH) -> Problem:
         detail=str(show(error.message, language)),
         code=error.code.value,
         current=current if isinstance(current, int | str) else UNSET,
+        candidates=candidates if isinstance(candidates, tuple) else UNSET,
         retry_seconds=seconds if isinstance(seconds, int) else RETRY_SECONDS if status in (429, 503) else UNSET,
     )
 
@@ -242,12 +251,38 @@ def _encode_problem(problem: Problem) -> tuple[int, dict[str, str], bytes]:
     return problem.status, headers, msgspec.json.encode(problem)
 
 
+def refuse_address() -> FabulaError:
+    """Return the refusal of an address at which there is nothing."""
+    return FabulaError(
+        Code.HTTP_NOT_FOUND, message("There is nothing at this address. The list of addresses is at /api.")
+    )
+
+
+def refuse_size(most: int = MAX_BODY) -> FabulaError:
+    """Return the refusal of a body of more than so many bytes, with what to do."""
+    advice = (
+        message("Split what it says over several requests.")
+        if most <= MAX_BODY
+        else message("Divide the file, leave out what is not text, or import it on the machine of the server.")
+    )
+    return FabulaError(
+        Code.HTTP_BODY_TOO_LARGE,
+        message(
+            "The body of the request is too long: it may have {megabytes} MB. {advice} Nothing was changed.",
+            megabytes=most // 1_000_000,
+            advice=advice,
+        ),
+    )
+
+
 def _translate_exception(error: HTTPException) -> FabulaError:
     """Return what Litestar refuses as a refusal of ours."""
     code = _CODES_OF_LITESTAR.get(error.status_code, Code.REQUEST_INVALID)
+    if code is Code.HTTP_NOT_FOUND:
+        return refuse_address()
+    if code is Code.HTTP_BODY_TOO_LARGE:
+        return refuse_size()
     sentences: dict[Code, Any] = {
-        Code.HTTP_NOT_FOUND: message("There is nothing at this address. The list of addresses is at /api."),
         Code.HTTP_METHOD_UNKNOWN: message("This address has no such method. The list of methods is at /api."),
-        Code.HTTP_BODY_TOO_LARGE: message("The body of the request is too long. Nothing was changed."),
     }
     return FabulaError(code, sentences.get(code, message("The request could not be read. Nothing was changed.")))

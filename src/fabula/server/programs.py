@@ -20,7 +20,7 @@ from fabula.core.messages import list_languages
 from fabula.manuscript.projects import ProjectSummary
 from fabula.mcp.access import McpAccess
 from fabula.mcp.sdk import require_sdk
-from fabula.server.access import Access
+from fabula.server.access import Access, list_own_projects
 from fabula.server.problems import choose_language
 from fabula.server.requests import open_project
 from fabula.server.security import find_access_again
@@ -57,7 +57,7 @@ class CallerAccess(McpAccess, frozen=True, kw_only=True):
 
     def list_projects(self, workspace: Workspace) -> list[ProjectSummary]:
         """List the projects that the caller belongs to and may ask about."""
-        found = super().list_projects(workspace)
+        found = sorted(list_own_projects(workspace, self.caller), key=lambda one: (one.number, one.id))
         return [one for one in found if self.caller.has_right(Right.ASSEMBLE, one.id)]
 
     def open_project(self, workspace: Workspace, name: str | None = None) -> ProjectHandle:

@@ -13,14 +13,14 @@ from urllib.parse import parse_qsl
 
 import msgspec
 from litestar import Request as Connection
-from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 from msgspec import UNSET, Struct, ValidationError
 
 from fabula.context.request import Principal
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
-from fabula.server.access import Access, refuse_project
+from fabula.server.access import Access, list_own_projects, refuse_project
 from fabula.server.pages import DEFAULT_LIMIT
+from fabula.server.problems import MAX_BODY, refuse_size
 from fabula.server.routes.route import Route
 from fabula.server.security import get_headers
 from fabula.text.lookup import find_matches, fold_name
@@ -31,7 +31,6 @@ from fabula.workspace.workspace import Workspace
 from fabula.workspace.writing_options import ModelChoice
 
 JSON = "application/json"
-MAX_BODY = 10_000_000  # bytes of a request that is no upload
 FILE_FIELD = "fileName"
 _FILE_NAME = re.compile(r"[^/\\\x00-\x1f:]{1,120}\.[A-Za-z0-9]{1,10}")
 
@@ -63,9 +62,9 @@ def open_project(workspace: Workspace, access: Access, name: str) -> ProjectHand
     return project
 
 
-def check_whole_name(workspace: Workspace, project: ProjectHandle, name: str) -> None:
+def check_whole_name(workspace: Workspace, access: Access, project: ProjectHandle, name: str) -> None:
     """Refuse a name that is only a part of the title or of the id of a project, as one that means nothing."""
-    summary = next(one for one in workspace.projects() if one.id == project.id)
+    summary = next(one for one in list_own_projects(workspace, access) if one.id == project.id)
     if fold_name(name) not in map(fold_name, (summary.id, summary.title, str(summary.number))):
         raise refuse_project()
 
@@ -79,7 +78,7 @@ def choose_provider(project: ProjectHandle, name: str) -> ModelChoice:
 
 def _find_own_project(workspace: Workspace, access: Access, name: str) -> str:
     """Return the id of the one project of a caller that a name means."""
-    own = [one for one in workspace.projects() if one.id in access.memberships]
+    own = list_own_projects(workspace, access)
     found = find_matches(own, name, names_of=lambda one: (one.title,), number_of=lambda one: one.number)
     if len(found) != 1:
         raise refuse_project()
@@ -137,13 +136,13 @@ async def receive_body(request: Connection[Any, Any, Any], most: int = MAX_BODY)
     """Return the whole body of a request; one that is larger than so many bytes is refused."""
     announced, parts, size = get_headers(request.scope).get("content-length", ""), list[bytes](), 0
     if announced.isdecimal() and int(announced) > most:
-        raise RequestEntityTooLarge
+        raise refuse_size(most)
     while True:
         event: Any = await request.receive()
         parts.append(event["body"])
         size += len(parts[-1])
         if size > most:
-            raise RequestEntityTooLarge
+            raise refuse_size(most)
         if not event.get("more_body", False):
             return b"".join(parts)
 

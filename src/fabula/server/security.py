@@ -25,7 +25,7 @@ from fabula.server.access import Access
 from fabula.server.accounts import Accounts
 from fabula.server.address import LINK_PATH, LOOPBACK
 from fabula.server.limits import RateSettings, RequestRates, TokenBuckets
-from fabula.server.problems import choose_language, describe_exception, describe_refusal, encode_refusal
+from fabula.server.problems import choose_language, describe_exception, describe_refusal, encode_refusal, refuse_address
 from fabula.server.proxies import ProxySettings
 
 log = logging.getLogger("fabula.security")
@@ -55,8 +55,8 @@ SECURITY_HEADERS = {
 }
 _LOGGED_STATUSES = (401, 403, 421, 429)
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-_DEFAULTS = {**SECURITY_HEADERS, "cache-control": "no-store"}  # unless an answer has its own
-_HEADERS = [(name.encode(), value.encode()) for name, value in _DEFAULTS.items()]
+DEFAULT_HEADERS = {**SECURITY_HEADERS, "cache-control": "no-store"}  # unless an answer has its own
+_HEADERS = [(name.encode(), value.encode()) for name, value in DEFAULT_HEADERS.items()]
 
 
 class SecurityMiddleware:
@@ -112,10 +112,12 @@ class SecurityMiddleware:
 
         try:
             if scope["type"] != "http":
-                raise FabulaError(Code.HTTP_NOT_FOUND, message("There is nothing at this address."))
+                raise refuse_address()
             self._rates.count_request(address)
             set_access(scope, *await self._check(scope["method"], scope["path"], headers, address, is_proxy))
             scope["state"]["fabula_headers"] = headers
+            if "//" in scope["path"]:  # which the router would read as another address
+                raise refuse_address()
         except FabulaError as error:
             problem = describe_refusal(error, choose_language(headers.get("accept-language", "")))
             await _send_problem(send_with_headers, encode_refusal(problem, scope.get("path", "")))

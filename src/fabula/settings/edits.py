@@ -114,14 +114,20 @@ def check_scope(definition: SettingDefinition, scope: SettingScope) -> None:
     if "person" in definition.scopes:
         sentence = advise(
             message("{name} belongs to you, not to a project: fabula setting set --user {name} VALUE.", name=name),
-            message("{name} belongs to a person, not to a project. Set it for the person.", name=name),
+            message(
+                '{name} belongs to a person, not to a project. Set it for the person, with `"scope": "person"`.',
+                name=name,
+            ),
         )
     elif "project" in definition.scopes:
         sentence = advise(
             message(
                 "{name} belongs to a project, not to a person: fabula setting set PROJECT {name} VALUE.", name=name
             ),
-            message("{name} belongs to a project, not to a person. Set it for a project.", name=name),
+            message(
+                '{name} belongs to a project, not to a person. Set it for a project, with `"scope": "project"`.',
+                name=name,
+            ),
         )
     raise refuse(sentence)
 

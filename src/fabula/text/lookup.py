@@ -93,6 +93,7 @@ def find_by_name(
     else by the number or id of each and `remark_of`. With
     `label_of`, all things are listed by these words where none is similar. With `only_similar`, a miss names only
     things that are spelled almost like it. `found` are the things that it means, where other rules have decided that.
+    A refusal of several has their ids as `candidates`, for programs.
     """
     known = list(things)
     number_of = number_of or _number_in_order(known)
@@ -102,7 +103,9 @@ def find_by_name(
     shown = wanted if len(wanted) <= 80 else f"{wanted[:80]}…"
     if found:
         raise FabulaError(
-            code, _refuse_several(found, shown, what, id_of, names_of, number_of, remark_of, full_name_of)
+            code,
+            _refuse_several(found, shown, what, id_of, names_of, number_of, remark_of, full_name_of),
+            candidates=tuple(map(id_of, found[:LISTED])),
         )
     every = [tuple(filter(None, names_of(thing))) or (id_of(thing),) for thing in known]
     owners = {name: number for number, names in enumerate(every) for name in names}

@@ -86,12 +86,24 @@ class ChapterVerbs(ProjectVerbs):
             return _load(reading, find_chapter(reading, chapter).id)
 
     def add(
-        self, title: Title, text: str = "", *, kind: str = "chapter", into: str | None = None, after: str | None = None
+        self,
+        title: Title,
+        text: str = "",
+        *,
+        kind: str = "chapter",
+        into: str | None = None,
+        after: str | None = None,
+        allow_duplicate: bool = False,
     ) -> ChapterRecord:
-        """Add a chapter: at the end, at the end of a part (`into`), or after another one."""
+        """Add a chapter: at the end, at the end of a part (`into`), or after another one.
+
+        A title that another document in the same part has is refused, unless that is allowed.
+        """
         _check_kind(kind)
         with self._write(label_addition(message("chapter"), title)) as tx:
             parent, index = _find_place(tx, into=into, after=after)
+            if not allow_duplicate:
+                _check_title_is_free(tx, title, parent)
             made = documents.add(tx, title, text=text, kind=DocumentKind(kind), parent=parent, index=index)
             return load_records(tx)[made]
 
@@ -133,18 +145,11 @@ class ChapterVerbs(ProjectVerbs):
             return counts
 
     def rename(self, chapter: str, title: Title, *, allow_duplicate: bool = False) -> ChapterRecord:
-        """Give a chapter another title; refused where another document has it, unless that is allowed."""
+        """Give a chapter another title; refused where another one in the same part has it, unless that is allowed."""
         with self._write(_label(chapter)) as tx:
             found = find_chapter(tx, chapter)
-            if not allow_duplicate and tx.exist([(rows, (rows.c.title == title.strip()) & (rows.c.id != found.id))])[0]:
-                raise FabulaError(
-                    Code.STORE_DUPLICATE,
-                    message(
-                        "Another chapter is called {title!r} already. {advice} Nothing was changed.",
-                        title=title.strip(),
-                        advice=ALLOW_DUPLICATE,
-                    ),
-                )
+            if not allow_duplicate:
+                _check_title_is_free(tx, title, tx.require(rows, id=found.id).parent_id, except_for=found.id)
             tx.undo_label = message("{old} renamed to {new}", old=found.name, new=title)
             documents.update(tx, found.id, {"title": title.strip()})
             return load_records(tx)[found.id]
@@ -210,10 +215,15 @@ class ChapterVerbs(ProjectVerbs):
             _move_pins(tx, second.id, first.id)
             return load_records(tx)[first.id]
 
-    def split(self, place: str, title: Title) -> tuple[ChapterRecord, ChapterRecord]:
-        """Split a chapter at CHAPTER@OFFSET, or right after CHAPTER:WORDS; return both parts."""
+    def split(self, place: str, title: Title, *, allow_duplicate: bool = False) -> tuple[ChapterRecord, ChapterRecord]:
+        """Split a chapter at CHAPTER@OFFSET, or right after CHAPTER:WORDS; return both parts.
+
+        A title that another document in the same part has is refused, unless that is allowed.
+        """
         with self._write(_label(place)) as tx:
             position = read_place(tx, place)
+            if not allow_duplicate:
+                _check_title_is_free(tx, title, tx.require(rows, id=position.document).parent_id)
             tx.undo_label = message("{title} split in two", title=load_records(tx)[position.document].name)
             made = merging.split(tx, position.document, position.offset, title)
             records = load_records(tx)
@@ -284,6 +294,21 @@ def _check_kind(kind: str) -> None:
         raise FabulaError(
             Code.TREE_INVALID,
             message("A document is one of these: {kinds}. Nothing was changed.", kinds=join_names(list(DocumentKind))),
+        )
+
+
+def _check_title_is_free(tx: WriteTransaction, title: str, parent: str | None, *, except_for: str = "") -> None:
+    """Refuse a title that another document in the same part has; in another part, that part tells the two apart."""
+    siblings = rows.c.parent_id.is_(None) if parent is None else rows.c.parent_id == parent
+    same = siblings & (rows.c.title == title.strip()) & (rows.c.id != except_for)
+    if title.strip() and tx.exist([(rows, same)])[0]:
+        raise FabulaError(
+            Code.STORE_DUPLICATE,
+            message(
+                "Another chapter is called {title!r} already. {advice} Nothing was changed.",
+                title=title.strip(),
+                advice=ALLOW_DUPLICATE,
+            ),
         )
 
 

@@ -98,16 +98,20 @@ class PreparedCompletion(Struct, frozen=True, kw_only=True):
     speaker: Participant | None = None  # who answers; a character of the codex as the participant that it becomes
 
 
+def split_model_name(name: str) -> tuple[str, str]:
+    """Return the project and the character that a model's name says; empty where it says none."""
+    prefix, _, named = name.partition("/")
+    project, _, character = named.partition("/") if prefix == MODEL_PREFIX else ("", "", "")
+    return project, character
+
+
 def read_options(asked: CompletionRequest, headers: Mapping[str, str] | None = None) -> CompletionOptions:
     """Return the options of a request: of its model's name, its metadata, and the headers, the last of which count.
 
     A name that begins like an option and is none is refused with the nearest one.
     """
     given: dict[str, str] = {}
-    prefix, _, named = asked.model.partition("/")
-    if prefix == MODEL_PREFIX and named:
-        given["project"], _, character = named.partition("/")
-        given["character"] = character
+    given["project"], given["character"] = split_model_name(asked.model)
     for name, value in asked.metadata.items():
         if name.startswith(OPTION_PREFIX):
             given[name.removeprefix(OPTION_PREFIX)] = value

@@ -28,7 +28,8 @@ from fabula.conversation.participants import (
 from fabula.conversation.tables import conversations, participants, presence
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import format_time
-from fabula.core.messages import Sentence, is_word, list_languages, message, plural, show
+from fabula.core.messages import Sentence, is_word, join_alternatives, list_languages, message, plural, show
+from fabula.core.similar_names import find_similar_names
 from fabula.core.story import READER, name_divisions
 from fabula.core.view import View
 from fabula.lorebook.scan_order import make_title
@@ -39,7 +40,7 @@ from fabula.manuscript.numbering import Divisions, TitledDocument, number_docume
 from fabula.manuscript.tables import documents
 from fabula.store.queries import RowQuery
 from fabula.store.transaction import ReadTransaction
-from fabula.text.lookup import find_by_name, find_matches, fold_name
+from fabula.text.lookup import MAX_NAMED, find_by_name, find_matches, fold_name
 
 __all__ = ["find_by_name"]
 
@@ -382,6 +383,33 @@ def find_knower(view: View, reading: ReadTransaction | None, name: str) -> str:
     if codex is not None and wanted in codex.by_id:
         return wanted
     return find_named(name_knowers(view, reading), wanted, what=message("character")).id
+
+
+def find_played_character(view: View, reading: ReadTransaction | None, name: str) -> str:
+    """Return the id of the character or participant that somebody can play; a place or a thing is refused.
+
+    The refusal names the nearest characters.
+    """
+    codex, wanted = view.snapshot(Codex), name.removeprefix(ENTRY_SOURCE)
+    others = {one.id: one for one in (codex.entries if codex is not None else ()) if one.type != "character"}
+    known = name_knowers(view, reading)
+    playable = [one for one in known if one.id not in others]
+    found = match_named(playable, wanted)
+    if not found and (meant := match_named([one for one in known if one.id in others], wanted)):
+        names = [one.names[0] if one.names else one.id for one in playable]
+        nearest = find_similar_names(wanted, names, most=MAX_NAMED, fold=fold_name) or names[:MAX_NAMED]
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            message(
+                "{name} is no character ({kind}), and nobody can play it. {hint} Nothing was changed.",
+                name=others[meant[0].id].name,
+                kind=others[meant[0].id].type,
+                hint=message("Did you mean {names}?", names=join_alternatives(nearest))
+                if nearest
+                else message("There are none yet."),
+            ),
+        )
+    return find_named(playable, wanted, what=message("character"), found=found).id
 
 
 def read_knowers(view: View, reading: ReadTransaction | None, names: Sequence[str]) -> tuple[str, ...] | None:

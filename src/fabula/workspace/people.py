@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 
 from fabula import access
 from fabula.access import ApiKey, BrowserSession, Membership, NewKey, Person, Right, Role
+from fabula.access.model import RIGHTS
 from fabula.context.request import Grants
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import join_names, message
 from fabula.core.story import Perspective
 from fabula.store.store import LOCAL_USER
 from fabula.text.lookup import find_by_name
 from fabula.workspace.arguments import Title, check_verbs, read_choice
-from fabula.workspace.names import find_character_ids, find_knower, find_view_document
+from fabula.workspace.names import find_character_ids, find_played_character, find_view_document
 from fabula.workspace.verbs import require_store
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ class PeopleVerbs:
         owner = self._find_owner(person)
         ids = [self._find_key_project(owner, name) for name in projects]
         named = [read_choice(one, Right, "right") for one in rights]
+        self._check_key_rights(owner, ids, named)
         with self._store.write(user=LOCAL_USER) as tx:
             made = access.create_key(tx, owner, label, projects=ids or None, rights=named or None)
         log.info("key made: %s of %s", made.key.id, owner)
@@ -156,6 +158,25 @@ class PeopleVerbs:
             )
         return project.id
 
+    def _check_key_rights(self, owner: str, projects: Sequence[str], rights: Sequence[Right]) -> None:
+        """Refuse a key with a right that its owner has in none of its projects."""
+        if owner == LOCAL_USER:
+            return
+        memberships = self.find(owner).memberships
+        own = [one for project, one in memberships.items() if not projects or project in projects]
+        given = {Right.SIGN_IN}.union(*(RIGHTS[one.role] for one in own))
+        missing = [one.value for one in rights if one not in given]
+        if missing:
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message(
+                    "{account} does not have the right {rights} there, so a key with it would open nothing. Give a "
+                    "role that has it first, or leave it out. Nothing was changed.",
+                    account=owner,
+                    rights=join_names(f"`{one}`" for one in missing),
+                ),
+            )
+
     def _find_owner(self, person: str) -> str:
         return LOCAL_USER if person == LOCAL_USER else self.find(person).id
 
@@ -173,7 +194,7 @@ def _make_membership(project: ProjectHandle, role: Role, character: str, documen
     if not character:
         return Membership(role)  # which says that a character is missing
     with require_store(project).read(project=project.id) as reading:
-        own = find_knower(view, reading, character)
+        own = find_played_character(view, reading, character)
     return Membership(
         role,
         Grants(

@@ -19,6 +19,7 @@ from fabula.formats.safe.files import read_beginning
 from fabula.formats.safe.import_errors import CHECK_FILE, refuse_unreadable, refuse_unsafe
 from fabula.search.corpus import Corpus
 from fabula.skills.files import Skills
+from fabula.workspace.project_folder import find_unlisted_chapters
 from fabula.workspace.read_only import read_view
 
 PROJECT_FILE = "project.toml"
@@ -37,13 +38,13 @@ def has_project(path: Path) -> bool:
         return _find_root(archive.names) is not None
 
 
-def read_project_archive(path: Path) -> View:
-    """Read the project folder in an archive, as far as it is copied into a store."""
+def read_project_archive(path: Path) -> tuple[View, tuple[str, ...]]:
+    """Read the project folder in an archive, as far as it is copied into a store, and the chapters it does not list."""
     with TemporaryDirectory(prefix="fabula-project-") as folder:
         return read_bounded(unpack_project, path, folder=Path(folder))
 
 
-def unpack_project(path: Path, *, folder: Path) -> View:
+def unpack_project(path: Path, *, folder: Path) -> tuple[View, tuple[str, ...]]:
     """Unpack the project folder of an archive into a folder, and read it."""
     with open_zip(path, LIMITS) as archive:
         root = _find_root(archive.names)
@@ -62,7 +63,7 @@ def unpack_project(path: Path, *, folder: Path) -> View:
                 refuse_unreadable(path.name, problem, CHECK_FILE)
     view = read_view(inside)
     kept = {kind: one for kind, one in view.snapshots.items() if kind not in _DERIVED}
-    return View(view.project, view.timeline, kept)
+    return View(view.project, view.timeline, kept), find_unlisted_chapters(inside)
 
 
 def _find_root(names: tuple[str, ...]) -> str | None:

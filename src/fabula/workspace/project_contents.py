@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from fabula.codex.tables import entries
 from fabula.constraints.tables import constraints
 from fabula.conversation.tables import conversations
@@ -20,7 +22,8 @@ from fabula.workspace.schemas.schema import describe
 
 def describe_contents(store: Store, project: ProjectSummary) -> ProjectContents:
     """Count what a project holds; the database counts."""
-    info = describe_project(project, *projects.count_text(store, project.id))
+    dated = replace(project, updated_at=max(project.updated_at, store.last_changes().get(project.id, "")))
+    info = describe_project(dated, *projects.count_text(store, project.id))
     with store.read(project=project.id) as reading:
         series = reading.require(project_rows).series_id
         counts = {

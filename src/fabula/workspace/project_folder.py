@@ -41,6 +41,8 @@ from fabula.workspace.search_corpus import make_conversation_texts, make_corpus
 PositionParser = Callable[[CheckedTable, str], Position | None]
 CONVERSATION_ID = "desk"  # of the messages in conversation.jsonl
 _HEADING = re.compile(r"^#{1,2}[ \t]+(.{1,200}?)[ \t#]*$", re.MULTILINE)
+_TEXT_ENDINGS = frozenset({".md", ".markdown", ".txt"})
+_NO_CHAPTERS = frozenset({"readme", "license", "changelog", "notes"})  # files at the top of many folders
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -171,6 +173,20 @@ def _read_chapters(root: Path, settings: CheckedTable, people: _People) -> list[
             )
         )
     return documents
+
+
+def find_unlisted_chapters(root: Path) -> tuple[str, ...]:
+    """Return the text files in `chapters`, or beside a chapter, that the project file does not list as chapters."""
+    settings, top = read_toml(root / "project.toml", root), root.resolve()
+    listed = {(root / row.get_text("file")).resolve() for _, row in settings.get_tables_by_id("chapters")}
+    folders = {one.parent for one in listed} | {top / "chapters"}
+    texts = (one for folder in folders if folder.is_dir() for one in folder.iterdir())
+    found = {
+        one.relative_to(top).as_posix()
+        for one in texts
+        if one.suffix.lower() in _TEXT_ENDINGS and one.is_file() and one.resolve() not in listed
+    }
+    return tuple(sorted(one for one in found if one.partition(".")[0].lower() not in _NO_CHAPTERS))
 
 
 def _parse_position(documents: Mapping[str, Document], row: CheckedTable, key: str) -> Position | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fabula.context.budget import BudgetProfile, Limits
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message, show
+from fabula.core.messages import advise, message, show
 from fabula.llm.pricing import parse_prices
 from fabula.llm.provider_config import ProviderConfig, delete_api_key, store_api_key
 from fabula.llm.user_providers import load_providers
@@ -140,5 +140,29 @@ class SettingVerbs:
 
     def _write(self, name: str, scope: SettingScope) -> AbstractContextManager[WriteTransaction]:
         """Change the settings of the project, or those of the person alone."""
+        if scope == "project" and self._project_id is None:
+            raise _refuse_without_project(name)
         project_id = self._project_id if scope == "project" else None
         return self._store.write(project=project_id, user=self._user, undo_label=label_change(message("setting"), name))
+
+
+def _refuse_without_project(name: str) -> FabulaError:
+    """Return the refusal to set something for a project where none is named, with the scope that would do."""
+    definition = find_setting(name)
+    if "person" in definition.scopes:
+        advice = advise(
+            message("Name a project, or set it for yourself: fabula setting set --user {name} VALUE.", name=name),
+            message('Name a project, or set it for the person, with `"scope": "person"`.'),
+        )
+    elif definition.scopes == MACHINE:
+        advice = message("It belongs to this machine: set {variable} in the environment.", variable=definition.variable)
+    else:
+        advice = message("Name a project.")
+    return FabulaError(
+        Code.SETTING_INVALID,
+        message(
+            "{name} cannot be set for a project here, because none is named. {advice} Nothing was changed.",
+            name=definition.name,
+            advice=advice,
+        ),
+    )

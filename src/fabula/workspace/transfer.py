@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -13,14 +13,16 @@ from fabula.codex import edits as codex
 from fabula.codex.snapshot import read_entries
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
-from fabula.core.messages import Sentence, advise, message
+from fabula.core.messages import Sentence, advise, join_names, message
 from fabula.core.view import Language
 from fabula.formats.bounded_import import read_bounded
 from fabula.formats.manuscripts.files import detect_language, read_manuscript
 from fabula.manuscript import documents, projects
 from fabula.manuscript.updating import ManuscriptUpdate, apply_update, preview_update
 from fabula.store.store import Store
+from fabula.text.lookup import LISTED
 from fabula.workspace.project_archive import PROJECT_FILE, has_project, read_project_archive
+from fabula.workspace.project_folder import find_unlisted_chapters
 from fabula.workspace.read_only import read_view
 from fabula.workspace.view_copies import copy_view
 
@@ -99,7 +101,9 @@ def import_file(
     folder = path.parent if path.name == PROJECT_FILE else path
     is_folder = into is None and (folder / PROJECT_FILE).is_file()
     if is_folder or (into is None and has_project(path)):
-        view = read_view(folder) if is_folder else read_project_archive(path)
+        view, unlisted = (
+            (read_view(folder), find_unlisted_chapters(folder)) if is_folder else read_project_archive(path)
+        )
         project_id = copy_view(store, view, title=title)
         count, characters = projects.count_text(store, project_id)
         return ImportReport(
@@ -108,6 +112,7 @@ def import_file(
             documents=count,
             characters=characters,
             entries=len(copied.entries) if (copied := view.snapshot(Codex)) is not None else 0,
+            warnings=_warn_of_unlisted(unlisted),
         )
     imported = read_bounded(read_manuscript, path)
     book = imported.book
@@ -127,6 +132,19 @@ def import_file(
         characters=sum(len(draft.text) for draft in book.walk()),
         entries=len(imported.entries),
         warnings=tuple(warnings),
+    )
+
+
+def _warn_of_unlisted(names: Sequence[str]) -> tuple[Sentence, ...]:
+    if not names:
+        return ()
+    shown = [*names[:LISTED], *(["…"] if len(names) > LISTED else [])]
+    return (
+        message(
+            "These files are no part of the project, because project.toml does not list them under [[chapters]]: "
+            "{names}.",
+            names=join_names(shown),
+        ),
     )
 
 

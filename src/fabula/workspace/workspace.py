@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import ENGLISH, message
 from fabula.manuscript import projects, series
 from fabula.manuscript.projects import ProjectSummary
 from fabula.store.store import LOCAL_USER, Store
@@ -444,12 +444,17 @@ class Workspace:
         return stream_chat(self, request, principal=principal, model=model)
 
     async def answer_chat(
-        self, request: ChatRequest, *, principal: Principal | None = None, model: ChatModel = None
+        self,
+        request: ChatRequest,
+        *,
+        principal: Principal | None = None,
+        model: ChatModel = None,
+        language: str = ENGLISH,
     ) -> ChatAnswer:
-        """Say something in a thread and return all replies when the turn is over (cht-1)."""
+        """Say something in a thread and return all replies when the turn is over (cht-1); `language` of its notes."""
         from fabula.workspace.chat.requests import answer_chat
 
-        return await answer_chat(self, request, principal=principal, model=model)
+        return await answer_chat(self, request, principal=principal, model=model, language=language)
 
     def start_worker(self, *, threads: PositiveInt = 2) -> Worker:
         """Run background jobs of all projects in this process until the workspace is closed."""

@@ -9,11 +9,12 @@ from collections.abc import Coroutine
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fabula.access.model import Right
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
-from fabula.server.access import Access
+from fabula.core.messages import join_names, message
+from fabula.server.access import Access, refuse_project
 from fabula.server.routes.constraints import CONSTRAINT
 from fabula.server.routes.context import EXAMPLE, INSPECTION, PROMPT, assemble, inspect, name_queue
 from fabula.server.routes.route import PROJECT_FIELD, Answer, Call, Route, make_record
@@ -45,17 +46,38 @@ def find_chat_project(sent: Struct, access: Access, workspace: Workspace) -> str
             Code.CHAT_PROJECT_MISSING,
             message("Name the project, by its id or by its thread slug. Nothing was changed."),
         )
-    if sent.project_id:
-        return sent.project_id
     visible = [one for one in workspace.projects() if access.find_membership(one.id) is not None]
     named = [one.id for one in visible if sent.thread_slug in (one.id, make_slug(one.title))]
-    return named[0] if len(named) == 1 else str(sent.thread_slug)
+    if sent.project_id:
+        if sent.thread_slug and sent.project_id not in named:
+            raise refuse_project()
+        return sent.project_id
+    if len(named) > 1:
+        raise FabulaError(
+            Code.PROJECT_NOT_FOUND,
+            message(
+                "{name!r} may be more than one project: {ids}. Say which one by its id. Nothing was changed.",
+                name=sent.thread_slug,
+                ids=join_names(named),
+            ),
+            candidates=tuple(named),
+        )
+    if not named:
+        raise refuse_project()
+    return named[0]
+
+
+def read_chat_request(call: Call) -> ChatRequest:
+    """Return a chat request for the project that was found for its caller, whatever else has the same slug."""
+    sent: ChatRequest = call.arguments["request"]
+    return replace(sent, project_id=call.handle.id, thread_slug=None)
 
 
 async def _answer_chat(call: Call) -> ChatAnswer:
-    sent: ChatRequest = call.arguments["request"]
     try:
-        return await call.workspace.answer_chat(sent, principal=call.handle.principal, model=call.model)
+        return await call.workspace.answer_chat(
+            read_chat_request(call), principal=call.handle.principal, model=call.model, language=call.language
+        )
     except FabulaError as error:
         raise hide_thread(error, call) from None
 

@@ -9,6 +9,9 @@ from typing import Any
 from msgspec import Struct
 
 from fabula.access.model import Right
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import join_names, message
+from fabula.formats.manuscripts.files import WRITERS
 from fabula.server.routes.conversations import PARTICIPANT
 from fabula.server.routes.lorebooks import CONTENTS
 from fabula.server.routes.route import Answer, Call, Route
@@ -58,7 +61,17 @@ def _name_file(project: ProjectHandle, ending: str) -> str:
 
 
 def _export(call: Call) -> Path:
-    target = call.path_to_file / _name_file(call.handle, call.arguments["format"])
+    ending = call.arguments["format"].lower()
+    if f".{ending}" not in WRITERS:
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            message(
+                "A manuscript has no format {format!r}. Name one of these in `format`: {formats}.",
+                format=ending[:20],
+                formats=join_names(one.removeprefix(".") for one in WRITERS),
+            ),
+        )
+    target = call.path_to_file / _name_file(call.handle, ending)
     call.handle.export(target)
     return target
 

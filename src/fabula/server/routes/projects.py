@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from fabula.access.model import Right
-from fabula.manuscript.projects import ProjectSummary
+from fabula.manuscript.projects import ALLOW_DUPLICATE, ProjectSummary, check_title
+from fabula.server.access import list_own_projects, refuse_project
 from fabula.server.routes.route import Answer, Call, Route, make_list, make_record, mount
+from fabula.text.lookup import find_matches
 from fabula.workspace.grants import has_limits
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.changes import (
@@ -30,17 +34,25 @@ from fabula.workspace.schemas.projects import (
 
 
 def _describe_created(project: ProjectHandle, call: Call) -> ProjectContents:
-    return call.workspace.describe_contents(project.id)
+    return _with_own_number(call.workspace.describe_contents(project.id), call)
 
 
 def _describe_summary(summary: ProjectSummary, call: Call) -> ProjectContents:
-    return call.workspace.describe_contents(summary.id)
+    return _with_own_number(call.workspace.describe_contents(summary.id), call)
 
 
 def _select_visible(call: Call) -> list[ProjectInfo]:
     """Return the projects that the caller belongs to; who may not read all of one is told of what it may read."""
-    own = [one for one in call.workspace.describe_projects() if call.access.find_membership(one.id) is not None]
+    numbers = {one.id: one.number for one in list_own_projects(call.workspace, call.access)}
+    known = call.workspace.describe_projects()
+    own = [replace(one, number=numbers[one.id]) for one in known if one.id in numbers]
     return [one if call.access.has_right(Right.READ, one.id) else _hide_size(one, call) for one in own]
+
+
+def _with_own_number(project: ProjectContents, call: Call) -> ProjectContents:
+    """Return a project with the number that the list of the caller's projects has for it."""
+    own = list_own_projects(call.workspace, call.access)
+    return replace(project, number=next((one.number for one in own if one.id == project.id), project.number))
 
 
 def _hide_size(project: ProjectInfo, call: Call) -> ProjectInfo:
@@ -49,7 +61,34 @@ def _hide_size(project: ProjectInfo, call: Call) -> ProjectInfo:
     return limit_project(project, [one.length for one in chapters])
 
 
-_CONTENTS = Answer(ProjectContents)
+def _rename(call: Call) -> ProjectSummary:
+    """Rename a project; a title that only a project of others has is free."""
+    given = dict(call.arguments)
+    if call.access.everywhere is None and not given["allow_duplicate"]:
+        own = list_own_projects(call.workspace, call.access)
+        title: str = given["title"]
+        check_title(call.workspace.store, title.strip(), ALLOW_DUPLICATE, except_for=call.handle.id, among=own)
+        given["allow_duplicate"] = True
+    return call.workspace.rename_project(call.handle.id, **given)
+
+
+def _join_series(call: Call) -> Any:
+    """Let a book join a series, which the caller must own too; the series of others are not there."""
+    name: str = call.arguments["name"]
+    if call.access.everywhere is None:
+        own = [
+            one
+            for one in list_own_projects(call.workspace, call.access)
+            if one.kind == "series" and call.access.has_right(Right.STORE, one.id)
+        ]
+        found = find_matches(own, name, names_of=lambda one: (one.title,), number_of=lambda one: one.number)
+        if len(found) != 1:
+            raise refuse_project()
+        name = found[0].id
+    return call.workspace.join_series(call.handle.id, name)
+
+
+_CONTENTS = Answer(ProjectContents, _with_own_number)
 _MODEL = Answer(ChosenModelInfo, describe_choice)
 _SUMMARY = Answer(ProjectContents, _describe_summary)
 _DELETED = Answer(DeletedProjectInfo, describe_deleted)
@@ -89,7 +128,15 @@ ROUTES = mount(
         ),
         Route("GET", "/model", "choose_model", Right.SIGN_IN, _MODEL, types={"project": None}),
         Route("GET", "/projects/{project}/model", "choose_model", Right.READ, _MODEL),
-        Route("PUT", "/projects/{project}/title", "rename_project", Right.MANAGE, _SUMMARY, {"title": "Harrow Light"}),
+        Route(
+            "PUT",
+            "/projects/{project}/title",
+            "rename_project",
+            Right.MANAGE,
+            _SUMMARY,
+            {"title": "Harrow Light"},
+            call=_rename,
+        ),
         Route("DELETE", "/projects/{project}", "delete_project", Right.STORE, _DELETED),
         Route("GET", "/deleted-projects", "list_deleted_projects", Right.STORE, make_list(_DELETED)),
         Route("POST", "/deleted-projects/{deleted}/restore", "restore_project", Right.STORE, _DELETED),
@@ -124,6 +171,7 @@ ROUTES = mount(
             Right.STORE,
             make_record("JoinedSeries", book=_SUMMARY, series=_SUMMARY, books=_BOOKS),
             {"name": "The Coast"},
+            call=_join_series,
         ),
         Route("DELETE", "/projects/{project}/series", "leave_series", Right.STORE, _SUMMARY),
     ),

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 from fabula.access.model import Right
 from fabula.core.errors import FabulaError
-from fabula.server.routes.channels import CHAT_EXAMPLE, find_chat_project, hide_thread
+from fabula.server.routes.channels import CHAT_EXAMPLE, find_chat_project, hide_thread, read_chat_request
 from fabula.server.routes.context import EXAMPLE, read_context_request
 from fabula.server.routes.conversations import PAGE, REMOVED_MESSAGES, find_names
 from fabula.server.routes.route import Answer, Call, Route, make_list, make_record, mount
@@ -84,8 +84,7 @@ def _send(call: Call) -> AsyncGenerator[ChatEvent, None]:
 
 
 async def _talk(call: Call) -> AsyncGenerator[ChatEvent, None]:
-    sent: ChatRequest = call.arguments["request"]
-    talking = call.workspace.chat(sent, principal=call.handle.principal, model=call.model)
+    talking = call.workspace.chat(read_chat_request(call), principal=call.handle.principal, model=call.model)
     try:
         async with aclosing(talking) as events:
             async for event in events:

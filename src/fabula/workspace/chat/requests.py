@@ -12,7 +12,7 @@ from fabula.conversation import edits
 from fabula.conversation.participants import Participants
 from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import join_names, message
+from fabula.core.messages import ENGLISH, join_names, message, show
 from fabula.store.save import make_slug
 from fabula.store.transaction import check_texts
 from fabula.workspace.chat.events import ChatEvents, MessageStored, PromptHandedOver, ReplyFailed, ReplyStored
@@ -22,6 +22,7 @@ from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.chat import ChatAnswer, ChatRequest, ChatResponse, describe_response
 from fabula.workspace.schemas.conversations import describe_message
 from fabula.workspace.verbs import require_store
+from fabula.workspace.writing_options import ModelChoice
 
 if TYPE_CHECKING:
     from fabula.context.request import Principal
@@ -30,11 +31,12 @@ if TYPE_CHECKING:
 
 
 class OpenThread(Struct, frozen=True):
-    """The project and the conversation of a chat request."""
+    """The project and the conversation of a chat request, and who answers, where the request says it."""
 
     project: ProjectHandle
     conversation_id: str
     is_new: bool
+    model: ModelChoice | None = None
 
 
 def open_thread(workspace: Workspace, request: ChatRequest, principal: Principal | None = None) -> OpenThread:
@@ -45,17 +47,18 @@ def open_thread(workspace: Workspace, request: ChatRequest, principal: Principal
     check_texts({"message": request.message})  # before a thread is started for it
     project = workspace.project(_find_project(workspace, request).id, principal)
     if has_limits(project.principal):
-        if not request.thread_id or request.mode or request.role_config:
+        if not request.thread_id or request.mode or request.role_config or request.provider:
             raise refuse_request()
         return OpenThread(project, request.thread_id, is_new=False)
+    model = project.choose_model(provider=request.provider) if request.provider else None
     if not request.thread_id:
         started = project.chat.start(mode=request.mode, roles=request.role_config)
-        return OpenThread(project, started.record.id, is_new=True)
+        return OpenThread(project, started.record.id, is_new=True, model=model)
     for project_id in (project.id, *workspace.store.project_ids()):
         with workspace.store.read(project=project_id) as reading:
             if reading.row(conversations, id=request.thread_id) is not None:
                 if project_id == project.id:
-                    return OpenThread(project, request.thread_id, is_new=False)
+                    return OpenThread(project, request.thread_id, is_new=False, model=model)
                 raise FabulaError(
                     Code.CHAT_THREAD_ELSEWHERE,
                     message(
@@ -81,33 +84,46 @@ async def stream_chat(
 
 
 async def answer_chat(
-    workspace: Workspace, request: ChatRequest, *, principal: Principal | None = None, model: ChatModel = None
+    workspace: Workspace,
+    request: ChatRequest,
+    *,
+    principal: Principal | None = None,
+    model: ChatModel = None,
+    language: str = ENGLISH,
 ) -> ChatAnswer:
-    """Say something in a thread and return the replies in the order in which they came."""
+    """Say something in a thread and return the replies in the order in which they came; sentences are in a language."""
     thread = await asyncio.to_thread(open_thread, workspace, request, principal)
     view = thread.project.view
     names, said, responses = view.snapshot(Participants) or Participants(), None, list[ChatResponse]()
+    notes: list[str] = []
     async with aclosing(_send(thread, request, model)) as events:
         async for event in events:
             if isinstance(event, MessageStored):
                 said = event.message
+                notes += (str(show(note, language)) for note in event.notes)
             elif isinstance(event, ReplyStored):
                 responses.append(describe_response(event, event.message, event.message.content, event.usage))
             elif isinstance(event, ReplyFailed):
-                failed = describe_response(event, event.message, event.text, event.usage, event.error)
+                failed = describe_response(
+                    event, event.message, event.text, event.usage, event.error, language=language
+                )
                 responses.append(failed)
             elif isinstance(event, PromptHandedOver):
                 waits = FabulaError(Code.LLM_NO_KEY, message("There is no model to ask. Paste the answer of one."))
-                responses.append(describe_response(event, error=waits))
+                responses.append(describe_response(event, error=waits, language=language))
     assert said is not None
     return ChatAnswer(
-        thread_id=thread.conversation_id, user_message=describe_message(said, names), responses=tuple(responses)
+        thread_id=thread.conversation_id,
+        user_message=describe_message(said, names),
+        responses=tuple(responses),
+        notes=tuple(notes),
     )
 
 
 async def _send(thread: OpenThread, request: ChatRequest, model: ChatModel) -> ChatEvents:
     """Send the message; a thread that was started for it goes again where the message is refused."""
     is_said, project, ident = False, thread.project, thread.conversation_id
+    model = thread.model or model
     if has_limits(project.principal):
         sending = await asyncio.to_thread(project.playing.send, ident, request.message, model=model)
     else:

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 class ChatRequest(Schema, rename="lower"):
     """A message for a thread of a project; without a thread one is started.
 
-    `role_config` has participants by role; `thread_slug` or `project_id` names the project.
+    `role_config` has participants by role; `thread_slug` or `project_id` names the project; `provider` is who answers,
+    in place of the settings.
     """
 
     message: str
@@ -52,6 +53,7 @@ class ChatRequest(Schema, rename="lower"):
     role_config: dict[str, str] = field(default_factory=dict)
     thread_slug: str | None = None
     project_id: str | None = None
+    provider: str = ""
 
 
 class ChatProblem(Schema, rename="lower"):
@@ -73,11 +75,12 @@ class ChatResponse(Schema, rename="lower"):
 
 
 class ChatAnswer(Schema, rename="lower"):
-    """What was said, and who replied what."""
+    """What was said, and who replied what; `notes` tell of mentions that ask nobody."""
 
     thread_id: str
     user_message: MessageInfo
     responses: tuple[ChatResponse, ...]
+    notes: tuple[str, ...] = ()
 
 
 class ChatStateInfo(Schema):
@@ -267,11 +270,13 @@ def describe_response(
     content: str = "",
     usage: Usage | None = None,
     error: FabulaError | None = None,
+    *,
+    language: str = ENGLISH,
 ) -> ChatResponse:
     """Describe the reply of a participant, or why there is none."""
     problem: ChatProblem | UnsetType = UNSET
     if error is not None:
-        problem = describe_problem(error)
+        problem = describe_problem(error, language)
     return ChatResponse(
         message_id=stored.id if stored is not None else "",
         participant_id=event.participant_id,
