@@ -38,9 +38,9 @@ MIN_FACTS = 5  # of one entry that may enter prompts, where so many are likely e
 OFTEN = 30  # mentions of an entry, which has five facts in prompts if it can
 # the least chances that a reader finds a sentence worth knowing which may enter prompts
 POSSIBLE = 0.3  # of one of an entry that is named often
-TELLING = 0.38  # of others that show by their form that they last, or what became of somebody
+TELLING = 0.33  # of others that show by their form that they last, or what became of somebody
 LIKELY = 0.5  # of all that need not fit the scene
-QUITE_LIKELY = 0.5  # of others whose form shows nothing
+QUITE_LIKELY = 0.42  # of others whose form shows nothing
 VERY_LIKELY = 0.75  # of those behind the first five
 PER_ENTRY = 3  # facts of one entry in a prompt, unless a setting says otherwise
 IMMEDIATE_CHARACTERS = 60_000  # that are read while a request waits
