@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from fabula.codex.entry import Level
 from fabula.context.recipes import Node, Preset
 from fabula.context.recipes.conditions import Condition
+from fabula.context.request import Grants, Principal
 from fabula.context.trace import Reason
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Perspective
@@ -150,6 +151,9 @@ def test_facts_of_a_chapter_are_known_to_those_it_names(house: ProjectHandle) ->
 def test_search_and_a_player_find_what_the_character_knows(house: ProjectHandle) -> None:
     assert [hit.document_id for hit in house.search("quince", character="Mara")] == ["night"]
     assert not house.search("quince", character="Bo")
+    given = Grants(perspectives=frozenset({Perspective.CHARACTER}), characters=frozenset({house.codex.find("Bo").id}))
+    player = house.with_principal(Principal("ben", grants=replace(given, documents=frozenset({"night"}))))
+    assert [one.id for one in player.reading.list_chapters()] == ["night"], "what somebody was given"
     player = house.with_principal(limit_to_character(house, "Bo"))
     assert [one.id for one in player.reading.list_chapters()] == ["dinner", "morning"]
     with pytest.raises(FabulaError, match=Code.NOT_ALLOWED.value):

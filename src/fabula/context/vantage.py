@@ -47,10 +47,12 @@ def resolve_vantage(request: Request, view: View) -> Vantage:
 def limit_to_appearances(vantage: Vantage, view: View, *, except_for: str = "") -> Vantage:
     """A vantage that does not know what the narrator tells where the character is not named (cdx-8).
 
-    The document `except_for` is not looked at. An agent works for the writer and is no character.
+    The document `except_for` is not looked at. Whoever was given some documents is told those. An agent works for the
+    writer and is no character.
     """
     appearances = view.snapshot(Appearances)
-    if appearances is None or vantage.perspective is not Perspective.CHARACTER or is_agent(vantage.character or ""):
+    is_character = vantage.perspective is Perspective.CHARACTER and not is_agent(vantage.character or "")
+    if appearances is None or not is_character or vantage.documents is not None:
         return vantage
     unknown = appearances.find_unnamed(vantage.knowers, except_for=except_for)
     return replace(vantage, unknown_documents=unknown) if unknown else vantage
