@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -163,7 +164,7 @@ def test_search_and_a_player_find_what_the_character_knows(house: ProjectHandle)
 def test_what_one_speaker_was_told_of_a_chapter_does_not_lead_another_to_it(house: ProjectHandle) -> None:
     house.codex.add("Grimshaw", kind="location", description="Under the quarry.")
     start_talk(house)
-    ask = {"conversation_id": "talk", "document_id": "night", "recipe": "chat", "skill_id": ""}
+    ask: dict[str, Any] = {"conversation_id": "talk", "document_id": "night", "recipe": "chat", "skill_id": ""}
     first = house.assemble(house.request(speaker_id="Mara", **ask))
     assert "Under the quarry." in first.prompt
     house.report_answer(first.assembly_id)
@@ -177,7 +178,12 @@ def test_a_condition_reacts_for_a_speaker_only_to_what_the_speaker_knows(store: 
     )
     with store.write(project="house") as tx:
         presets.put(tx, "Own", Preset(nodes=nodes), active=True)
-    ask = {"conversation_id": "talk", "speaker_id": "Bo", "document_id": "dinner", "cursor": DINNER.index("fennel")}
+    ask: dict[str, Any] = {
+        "conversation_id": "talk",
+        "speaker_id": "Bo",
+        "document_id": "dinner",
+        "cursor": DINNER.index("fennel"),
+    }
     prompt = house.assemble(house.request(**ask)).prompt
     assert "Hush, table!" in prompt
     assert "Hush, fennel!" not in prompt, "it stands behind the cursor"

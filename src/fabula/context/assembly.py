@@ -507,7 +507,7 @@ class Assembly(Struct, kw_only=True):
         """Return the documents whose text a speaker's prompt tells, and of which its selection followed before."""
         if not self.request.speaker_id:
             return ()
-        own = frozenset().union(*(one.made_of for one in fragments))
+        own = frozenset[str]().union(*(one.made_of for one in fragments))
         return tuple(sorted(own.union(self.before.followed_documents) if has_held else own))
 
     def _find_knowers(self, fragments: Iterable[Fragment]) -> tuple[str, ...] | None:
