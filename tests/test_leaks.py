@@ -229,7 +229,9 @@ def test_what_an_earlier_chapter_brought_in_stays_in_the_next_one(harbour: Works
 def test_a_name_that_is_revealed_later_does_not_lead_the_search(harbour: Workspace) -> None:
     project = harbour.project("harbour")
     with harbour.store.write(project="harbour") as tx:
-        documents.add(tx, "Before", text="Ansel ground the corn.", document_id="ch-0", index=0)
+        documents.add(
+            tx, "Before", text="Ansel ground the corn.", document_id="ch-0", index=0, known_to=["mara", "reader"]
+        )
     early = project.assemble(project.request(document_id="ch-1"))
     late = project.assemble(project.request(document_id="ch-3", character="mara"))
     assert not any(source.startswith("search:ch-0") for source in sources(early))

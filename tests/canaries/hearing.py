@@ -170,6 +170,7 @@ class Fact(Struct, frozen=True, kw_only=True):
     owner: str = ""  # a participant
     talk: str = ""
     message: str = ""
+    chapter: str = ""
     known_to: frozenset[str] | None = None  # participants, entries or the reader; None: everybody
     key: str = ""  # the word of a message that brings it
     is_sure: bool = False
@@ -235,6 +236,8 @@ class Hearing(Struct):
     ) -> bool:
         talk, speaker = self.talks[question.talk], question.speaker
         eyes, present = self.find_eyes(speaker), talk.present
+        if fact.kind == "chapter":
+            return self._may_hold_chapter(question, fact)
         if fact.known_to is not None and fact.known_to.isdisjoint(eyes):
             return False
         match fact.kind:
@@ -271,6 +274,13 @@ class Hearing(Struct):
                 return True
         return False
 
+    def _may_hold_chapter(self, question: Question, fact: Fact) -> bool:
+        """Whether a chapter lies behind, and who speaks is named in it; agents work for the writer and know all."""
+        if not question.document or fact.chapter > question.document:
+            return False
+        is_named = fact.known_to is not None and question.speaker in fact.known_to
+        return not question.speaker or question.speaker.startswith("agent:") or is_named
+
     def _find_sure(self, question: Question) -> set[str]:
         talk, speaker = self.talks[question.talk], question.speaker
         if speaker not in talk.present:
@@ -293,7 +303,10 @@ class Hearing(Struct):
         if question.recipe == "chat" and self.tells_all_recaps and len(path) <= 40 and not talk.has_own_recaps:
             sure |= {word for said in path if not said.is_corrected for word in said.words}
         for fact in self.facts.values():
-            if not fact.is_sure or (fact.known_to is not None and fact.known_to.isdisjoint(eyes)):
+            is_chapter = fact.kind == "chapter"
+            if is_chapter and fact.chapter == question.document and self._may_hold_chapter(question, fact):
+                sure.add(fact.word)
+            if is_chapter or not fact.is_sure or (fact.known_to is not None and fact.known_to.isdisjoint(eyes)):
                 continue
             match fact.kind:
                 case "own":

@@ -66,7 +66,7 @@ class Limit(Struct, frozen=True, kw_only=True):
 
 
 class Chapter(Struct, frozen=True, kw_only=True):
-    """A chapter: when it happens, who knows it, its text."""
+    """A chapter: when it happens, who knows it (None: the reader, and everybody whom it names), its text."""
 
     id: str
     number: int
@@ -74,6 +74,11 @@ class Chapter(Struct, frozen=True, kw_only=True):
     known_to: frozenset[str] | None
     pov: str | None
     text: str
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Whom its text names."""
+        return frozenset(one for one in PEOPLE if re.search(rf"\b{one.title()}\b", self.text))
 
 
 class Canary(Struct, frozen=True, kw_only=True):
@@ -213,8 +218,7 @@ class PlantedStore(Struct, kw_only=True):
             return False
         if one.echo_of:
             text = self.canaries[one.echo_of]
-            # what stands right behind the cursor is near it for a speaker too
-            cut = replace(text, start=text.start - MARGIN - (CHARS_AFTER if scene.speaker else 0))
+            cut = replace(text, start=text.start if scene.speaker else text.start - MARGIN)
             return any(self._may_hold_chapter(scene, place, eyes) for place in (text, cut))
         match one.kind:
             case "text" | "title" | "beat" | "fact":
@@ -281,13 +285,26 @@ class PlantedStore(Struct, kw_only=True):
             return False
         if eyes is None:
             return True
-        chapter = self.stories[scene.book].chapters.get(limit.chapter)
-        knowers = [limit.known_to, chapter.known_to if chapter is not None else None]
-        if any(one is not None and not one & eyes for one in knowers):
+        if limit.known_to is not None and not limit.known_to & eyes:
+            return False
+        if limit.chapter in self.stories[scene.book].chapters and not self.knows_chapter(limit.chapter, scene, eyes):
             return False
         if any(who in eyes and not self.has_reached(place, scene) for who, place in limit.learned):
             return False
         return limit.since is None or self.has_reached(limit.since, scene)
+
+    def knows_chapter(self, ident: str, scene: Scene, eyes: frozenset[str] | None) -> bool:
+        """Whether whoever looks knows a chapter, wherever it stands in the story.
+
+        A character knows what the narrator tells only where the chapter names the character; a writer, what is written.
+        """
+        chapter = self.stories[scene.book].chapters[ident]
+        if eyes is None:
+            return True
+        if chapter.known_to is not None:
+            return bool(chapter.known_to & eyes)
+        is_written = scene.document == ident and not scene.speaker
+        return "reader" in eyes or is_written or bool(chapter.named & eyes)
 
     def has_reached(self, place: Place, scene: Scene) -> bool:
         """Whether a place has been read and has happened where a scene is."""
@@ -324,15 +341,13 @@ class PlantedStore(Struct, kw_only=True):
         """Whether what is typed stands in the selected text, which a skill shows where a recipe has no editor."""
         if scene.selection is None or scene.skill not in ("stage", "peek"):
             return False
-        known_to = self.stories[scene.book].chapters[scene.document].known_to
-        is_known = eyes is None or known_to is None or bool(known_to & eyes)
+        is_known = self.knows_chapter(scene.document, scene, eyes)
         return scene.selection[0] <= self._cursor(scene) <= scene.selection[1] and (is_known or not scene.speaker)
 
     def _may_hold_chapter(self, scene: Scene, one: Canary, eyes: frozenset[str] | None) -> bool:
         if eyes is None:
             return True
-        chapter = self.stories[scene.book].chapters[one.chapter]
-        is_known = chapter.known_to is None or bool(chapter.known_to & eyes)
+        is_known = self.knows_chapter(one.chapter, scene, eyes)
         if scene.document == one.chapter and (is_known or not scene.speaker):
             if one.kind not in ("text", "fact"):
                 return one.kind == "title" or not scene.speaker or scene.skill in ("stage", "peek")

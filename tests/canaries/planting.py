@@ -133,18 +133,19 @@ class Planter:
         random, flashback, secret = self.random, self.random.randint(3, 5), self.random.randint(2, CHAPTERS - 1)
         for number in range(1, CHAPTERS + 1):
             ident, text = f"ch-{number}", ""
+            cast = random.sample(PEOPLE, random.randint(1, len(PEOPLE)))  # the others are not named in it
             for _ in range(PARAGRAPHS):
                 filler = " ".join(random.choices(_FILLER, k=random.randint(18, 40)))
-                before = f"The Tidekeeper and {random.choice(PEOPLE).title()} came. {filler.capitalize()} "
+                before = f"The Tidekeeper and {random.choice(cast).title()} came. {filler.capitalize()} "
                 sources = frozenset({"editor", "search", "synopses", "skill"})
                 word = self.word("text", book=book, chapter=ident, start=len(text) + len(before), sources=sources)
                 text += f"{before}{word} was there.\n\n"
-                who = f"{random.choice(PEOPLE).title()} had never sworn on "
+                who = f"{random.choice(cast).title()} had never sworn on "
                 told = sources | {"codex"}
                 word = self.word("fact", book=book, chapter=ident, start=len(text) + len(who), sources=told)
                 text += f"{who}{word} {_FACT_END}\n\n"
             quoted = []
-            for who in random.sample(PEOPLE, 2):  # what only a model would call a fact, because it is said
+            for who in cast[:2]:  # what only a model would call a fact, because it is said
                 word = self.word("fact", book=book, chapter=ident, start=len(text) + len(_QUOTED), sources=told)
                 sentence = f"{_QUOTED}{word} and say nothing,” {who.title()} told the keeper."
                 quoted.append(Quotation(who, sentence))
@@ -418,7 +419,7 @@ class Planter:
                 Participant(
                     id=one,
                     name=key.title(),
-                    persona=self.word("persona", book=book, heard=own),
+                    persona=self.word("card" if one.startswith("player:") else "persona", book=book, heard=own),
                     card=self._plant_card(tx, book, key, own),
                 ),
             )

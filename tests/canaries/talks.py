@@ -133,7 +133,7 @@ class TalkProject:
             if random.random() < 0.5:
                 self.hearing.chapters = ("ch-1", "ch-2")
                 for ident in self.hearing.chapters:
-                    documents.add(tx, f"The {ident}", text="The tide went out.\n\nIt came back.", document_id=ident)
+                    self._plant_chapter(tx, ident)
             for ident in CAST:
                 self._plant_participant(tx, ident)
             self._plant_codex(tx)
@@ -141,11 +141,19 @@ class TalkProject:
         self.project = self.workspace.project(self.id)
         self._unsubscribe = self.project.conversations.subscribe(self._hear)
 
+    def _plant_chapter(self, tx: WriteTransaction, ident: str) -> None:
+        """A chapter without a point of view, which names some of the cast; the others cannot know what it tells."""
+        named = frozenset(self.random.sample(CAST, self.random.randint(0, 3)))
+        word = self.word("chapter", chapter=ident, known_to=named, is_sure=True)
+        people = " ".join(f"{_name(one)} came." for one in sorted(named))
+        text = f"The tide went out. {people}\n\nIt left the kestrel {word} behind, in the cellar with the violin."
+        documents.add(tx, f"The {ident}", text=text, document_id=ident)
+
     def _plant_participant(self, tx: WriteTransaction, ident: str) -> None:
         random = self.random
         persona, card = "", ""
         if random.random() < 0.7:
-            persona = f"Fears {self.word('own', owner=ident, is_sure=True)}."
+            persona = self._make_persona(ident)
         if random.random() < 0.5:
             card = self._plant_card(tx, ident)
         participant = Participant(id=ident, name=_name(ident), persona=persona, card=card)
@@ -157,6 +165,11 @@ class TalkProject:
             add_text(tx, "prompt", ident, f"The harbour hides {secret}.", is_private=True)
         if not ident.startswith("player:") and random.random() < 0.6:
             add_text(tx, "biography", ident, f"Born near {self.word('biography', owner=ident, is_sure=True)}.")
+
+    def _make_persona(self, ident: str) -> str:
+        """A persona: that of a player is told to everybody present, any other to its owner alone."""
+        kind = "card" if ident.startswith("player:") else "own"
+        return f"Fears {self.word(kind, owner=ident, is_sure=True)}."
 
     def _plant_card(self, tx: WriteTransaction, ident: str) -> str:
         random = self.random
@@ -446,7 +459,7 @@ class TalkProject:
         who = self.random.choice(CAST)
         old = self.project.participants.get(who).persona
         self._forget(old)
-        self.project.participants.edit(who, persona=f"Fears {self.word('own', owner=who, is_sure=True)}.")
+        self.project.participants.edit(who, persona=self._make_persona(who))
 
     def _edit_prompt(self, talk: Talk) -> None:
         who, texts = self.random.choice(CAST), self.project.participant_texts
@@ -490,7 +503,8 @@ class TalkProject:
 
     def _answer(self, talk: Talk, name: str, prompt: str) -> str:
         speaker = next(one for one in CAST if _name(one) == name)
-        question = Question(talk=talk.id, speaker=speaker, recipe="chat", window=0)
+        place = self.hearing.chapters[-1] if self.hearing.chapters else ""
+        question = Question(talk=talk.id, speaker=speaker, recipe="chat", window=0, document=place)
         roles = self.project.chat.get(talk.id).state.get("roles", {})
         told = set(_ROLE.findall(prompt))
         with self._lock:
@@ -543,7 +557,8 @@ class TalkProject:
         """Search by hand: a reader finds nothing that was said, and everything is found by whoever may see all."""
         topic = self.random.choice(TOPICS)
         found = "\n".join(f"{hit.passage.title} {hit.passage.text}" for hit in self.project.search(topic, limit=50))
-        self.faults += [f"found: {self.hearing.facts[word]}" for word in find_words(found)]
+        said = [fact for word in find_words(found) if (fact := self.hearing.facts[word]).kind != "chapter"]
+        self.faults += [f"found: {fact}" for fact in said]
         talk = self.random.choice(self.talks)
         path = [said for said in talk.list_path() if said.is_final]
         if path:

@@ -573,6 +573,14 @@ def test_a_chat_in_chinese_holds_no_english(chat: Chat, monkeypatch: pytest.Monk
     assert find_words(told) - {"Player"} == set()
 
 
+def test_lines_of_a_chat_in_chinese_have_chinese_punctuation(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FABULA_LANGUAGE", "zh")
+    said = chat.run("--with", "Mara", lines="/whisper Mara 是谁？\n/who\n").splitlines()
+    assert "Mara Venn：It was me." in said
+    assert any(line.endswith("（你）") for line in said)
+    assert not [line for line in said if re.search(r"[^\x00-\x7f](?:: | \()", line) or line.startswith("Mara Venn: ")]
+
+
 def test_a_chinese_chat_is_called_by_its_names_as_chinese_writes_them(chat: Chat) -> None:
     room = chat.room
     room.run("new", "雾港", "--language", "zh")

@@ -20,10 +20,16 @@ _ENDS = (" ", " ", " ", " ", ". ", ".\n\n", ".\n\n", "。\n", "\n")
 
 
 def near_of(text: str, cursor: int) -> Nearby:
-    desk = [
-        make_text_window(Paragraphs(text), cursor, source="editor:cursor-window", project_id=PROJECT, reach=100_000)
-    ]
-    return find_nearby(desk, "")[0][0]
+    return find_nearby([make_window(text, cursor), *make_after(text[cursor:])], "")[0][0]
+
+
+def make_window(text: str, cursor: int) -> Fragment:
+    return make_text_window(Paragraphs(text), cursor, source="editor:cursor-window", project_id=PROJECT, reach=100_000)
+
+
+def make_after(text: str) -> list[Fragment]:
+    after = Fragment(source="x", layer=Layer.IMMEDIATE, text=text, project_id=PROJECT, part=Part.AFTER)
+    return [after] if text else []
 
 
 def test_whole_sections_give_what_the_cut_text_gives() -> None:
@@ -54,13 +60,18 @@ def test_everybody_is_named_in_the_order_of_the_text() -> None:
 
 def test_what_is_said_to_follow_takes_nothing_from_what_is_near_before() -> None:
     text = "Otto. Mara went on, " + "word " * REACH  # all in the paragraph of the cursor
-    desk: list[Fragment] = [
-        Fragment(source="x", layer=Layer.IMMEDIATE, text="Captain Moor.", project_id=PROJECT, part=Part.AFTER),
-        make_text_window(Paragraphs(text), len(text), source="editor:cursor-window", project_id=PROJECT, reach=100_000),
-    ]
+    desk = [*make_after("Captain Moor."), make_window(text, len(text))]
     for order in (desk, desk[::-1]):
         near = find_nearby(order, "")[0][0]
         assert near.nearest_mentions(NAMES.find).keys() == {"otto", "mara", "moor"}
+
+
+def test_what_is_not_told_behind_the_cursor_is_not_near() -> None:
+    text = "Otto met Mara. Captain Moor left."
+    (near,), _ = find_nearby([make_window(text, 14)], "")
+    assert near.nearest_mentions(NAMES.find).keys() == {"otto", "mara"}
+    assert near.full_text == near.text == "Otto met Mara."
+    assert near.find_terms(500, 500).isdisjoint(Nearby(" Captain Moor left.").find_terms(500, 500))
 
 
 def test_a_hit_may_be_turned_down() -> None:

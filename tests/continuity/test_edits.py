@@ -380,7 +380,7 @@ def test_a_speaker_passes_over_a_selection_that_followed_from_a_whisper_to_other
 def test_the_format_changes_with_the_fields() -> None:
     """When this fails, raise `FORMAT`: rows of the old fields must not be taken for rows of the new ones."""
     assert (edits.FORMAT, Continuity.__struct_fields__) == (
-        5,
+        6,
         (
             "prefix_hash",
             "document",
@@ -402,5 +402,6 @@ def test_the_format_changes_with_the_fields() -> None:
             "source_state",
             "known_to",
             "held_known_to",
+            "followed_documents",
         ),
     )

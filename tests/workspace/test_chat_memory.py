@@ -490,8 +490,8 @@ def test_where_everybody_has_left_search_tells_no_biography(party: ProjectHandle
 def test_a_chat_that_names_no_document_shows_no_text_of_the_manuscript(party: ProjectHandle) -> None:
     assert party.store is not None
     with party.store.write(project=P) as tx:
-        documents.add(tx, "One", document_id="one", text="The tide went out over the amberstones.")
-        documents.add(tx, "Two", document_id="two", text="The Kestrel came in, and the coralbell rang.")
+        documents.add(tx, "One", document_id="one", text="The tide went out over the amberstones, and Mara saw it.")
+        documents.add(tx, "Mara", document_id="two", text="The Kestrel came in, and the coralbell rang.")
         for name in ("Kestrel", "Mara"):
             codex.put(tx, Entry(id=name.lower(), type="lore", name=name, description=f"Entry of {name}."))
     say(party, "Ann", "Hello, Mara.")
@@ -532,7 +532,7 @@ def test_the_synopsis_of_a_chapter_that_one_character_knows_reaches_nobody_else(
     with party.store.write(project=P) as tx:
         for number in range(1, 14):  # so many that the first ones are rolled up
             known_to = ["persona:Mara"] if number in (2, 12) else None
-            text = f"Nobody saw word{number:02} by the well that night, and nobody ever asked."
+            text = f"Nobody saw word{number:02} by the well that night, and nobody ever asked Mara or Bo."
             documents.add(tx, f"Chapter {number}", document_id=f"c{number}", text=text, known_to=known_to)
     party.synopses.make()
     say(party, "Ann", "Hello.")

@@ -27,9 +27,9 @@ P = "coast"
 def owner(store: Store) -> ProjectHandle:
     projects.create(store, "The Coast", project_id=P)
     with store.write(project=P) as tx:
-        documents.add(tx, "Arrival", text="Mara came to the harbour.", document_id="ch-1")
+        documents.add(tx, "Arrival", text="Mara came to the harbour with Bo.", document_id="ch-1")
         documents.add(tx, "Alone", text="Bo hid the ledger.", document_id="ch-2", pov="bo")
-        documents.add(tx, "Supper", text="They ate with the stranger.", document_id="ch-3")
+        documents.add(tx, "Supper", text="Mara and Bo ate with the stranger.", document_id="ch-3")
         codex.create(
             tx, Entry(id="bo", type="character", name="Bo", description="A smuggler.", known_to=frozenset({"bo"}))
         )

@@ -493,4 +493,5 @@ def _print_message(said: Message, names: Participants) -> None:
     name = _name_speaker(said, names)
     if not said.final:
         name = render(message("{name} (in no prompt)", name=name))
-    print_line(f"{(said.number or 0) + 1}. {name}: {said.content}")
+    line = render(message("{name}: {text}", name=name, text=said.content))
+    print_line(f"{(said.number or 0) + 1}. {line}")

@@ -17,7 +17,7 @@ from fabula.codex.entry import Entry, Level
 from fabula.core.story import Position
 from fabula.text.names.matcher import NameMatcher, NameRules
 
-_DETECTABLE = (Level.ALWAYS, Level.WHEN_DETECTED)
+DETECTABLE = (Level.ALWAYS, Level.WHEN_DETECTED)
 _DEFAULT_RULES = NameRules()
 
 
@@ -70,12 +70,12 @@ class NameIndex:
         earlier, self._earlier_matcher = self._earlier_matcher, None
         if earlier is None:
             return NameMatcher(
-                {entry.id: _searchable_names(entry) for entry in self.entries if entry.level in _DETECTABLE},
+                {entry.id: _searchable_names(entry) for entry in self.entries if entry.level in DETECTABLE},
                 rules={entry.id: rules for entry in self.entries if (rules := _special_rules(entry)) is not None},
             )
         changed = {ident: self.by_id.get(ident) for ident in self._changed_ids}
         return earlier.with_changes(
-            {i: None if e is None or e.level not in _DETECTABLE else _searchable_names(e) for i, e in changed.items()},
+            {i: None if e is None or e.level not in DETECTABLE else _searchable_names(e) for i, e in changed.items()},
             {i: None if e is None else _special_rules(e) for i, e in changed.items()},
         )
 

@@ -272,7 +272,8 @@ class Assembly(Struct, kw_only=True):
 
         def explain(fragment: Fragment, reason: Reason) -> Sentence | None:
             names = partial(find_character_name, sources, view=self.view)
-            return explain_gate(fragment.visibilities, reason, source_request.vantage, self.view.timeline, names)
+            vantage, timeline = source_request.vantage, self.view.timeline
+            return explain_gate(fragment.visibilities, reason, vantage, timeline, names, made_of=fragment.made_of)
 
         def purposes() -> dict[str, Sentence]:
             return explain_offered(sources, source_request, self.view)
@@ -447,7 +448,8 @@ class Assembly(Struct, kw_only=True):
                 continue
             reason = hidden[id(own[0])]
             limits, vantage = own[0].visibilities, source_request.vantage
-            why = explain_gate(limits, reason, vantage, self.view.timeline, names_of) or EXPLANATIONS[reason]
+            timeline, made_of = self.view.timeline, own[0].made_of
+            why = explain_gate(limits, reason, vantage, timeline, names_of, made_of=made_of) or EXPLANATIONS[reason]
             called = self.request.include_names[number : number + 1]  # its title may be what must not be known
             warnings.append(
                 measure.phrases.format_warning(Code.INCLUDE_HIDDEN, name=called[0] if called else name, why=why)
@@ -472,6 +474,8 @@ class Assembly(Struct, kw_only=True):
             state[_CONDITION_STATE] = msgspec.json.encode(prepared.conditions.active_since)
         if source_request.macros.variables:
             state[_VARIABLE_STATE] = msgspec.json.encode(source_request.macros.variables)
+        followed = [*(piece.fragment for piece in selection.history), *common, *([] if window is None else [window])]
+        held = [one.source for one in common if one.score == PREVIOUSLY_INCLUDED]
         return Continuity(
             prefix_hash=rendered.prefix_hash,
             document=self.place,
@@ -493,20 +497,26 @@ class Assembly(Struct, kw_only=True):
             ),
             rules_left_out=selection.rules_left_out,
             source_state=state,
-            known_to=self._find_knowers([piece.fragment for piece in selection.history], common),
-            held_known_to=find_held_knowers(
-                self.before, [one.source for one in common if one.score == PREVIOUSLY_INCLUDED]
-            ),
+            known_to=self._find_knowers(followed),
+            held_known_to=find_held_knowers(self.before, held),
+            followed_documents=self._list_documents(followed, has_held=bool(held)),
         )
 
     def _find_last_offset(self, vantage: Vantage) -> int:
         """The offset up to which the request shows its document: the selected text may stand behind the cursor."""
         return max(_offset_of(vantage), *(self.request.selection or (0,)))
 
-    def _find_knowers(self, *groups: Iterable[Fragment]) -> tuple[str, ...] | None:
+    def _list_documents(self, fragments: Iterable[Fragment], *, has_held: bool) -> tuple[str, ...]:
+        """Return the documents whose text a speaker's prompt tells, and of which its selection followed before."""
+        if not self.request.speaker_id:
+            return ()
+        own = frozenset[str]().union(*(one.made_of for one in fragments))
+        return tuple(sorted(own.union(self.before.followed_documents) if has_held else own))
+
+    def _find_knowers(self, fragments: Iterable[Fragment]) -> tuple[str, ...] | None:
         """Return who knows the input and all fragments in the common part of the prompt; None: everybody."""
         audience = self.request.input_known_to
-        known = {one.known_to for group in groups for one in group if one.placement is None}
+        known = {one.known_to for one in fragments if one.placement is None}
         limits = [one for one in (*known, None if audience is None else frozenset(audience)) if one is not None]
         return tuple(sorted(frozenset.intersection(*limits))) if limits else None
 

@@ -43,6 +43,7 @@ class Continuity(Struct, frozen=True, kw_only=True):
     source_state: dict[str, bytes] = {}  # by source: the state it saved
     known_to: tuple[str, ...] | None = None  # who knows all that the selection followed from; None: everybody
     held_known_to: dict[str, tuple[str, ...] | None] = {}  # the same of each source that is only held over
+    followed_documents: tuple[str, ...] = ()  # whose text the selection followed from, or tells
 
     @property
     def is_empty(self) -> bool:
@@ -70,8 +71,15 @@ def continue_from(before: Continuity, place: str, vantage: Vantage, timeline: Ti
     return Continuity(prefix_hash=before.prefix_hash)
 
 
-def is_selection_known(other: Continuity, knowers: frozenset[str]) -> bool:
-    """Return whether somebody with these ids knows all that a selection followed from, now or when it was made."""
+def is_selection_known(
+    other: Continuity, knowers: frozenset[str], unknown_documents: frozenset[str] = frozenset()
+) -> bool:
+    """Return whether somebody with these ids knows all that a selection followed from, now or when it was made.
+
+    `unknown_documents` are those that this character does not know.
+    """
+    if not unknown_documents.isdisjoint(other.followed_documents):
+        return False
     all_known_to = (other.known_to, *other.held_known_to.values())
     return all(known_to is None or not knowers.isdisjoint(known_to) for known_to in all_known_to)
 
@@ -81,14 +89,19 @@ def find_held_knowers(before: Continuity, held: Iterable[str]) -> dict[str, tupl
     return {source: before.held_known_to.get(source, before.known_to) for source in held}
 
 
-def share_selection(own: Continuity, other: Continuity, knowers: frozenset[str]) -> Continuity:
+def share_selection(
+    own: Continuity,
+    other: Continuity,
+    knowers: frozenset[str],
+    unknown_documents: frozenset[str] = frozenset(),
+) -> Continuity:
     """Return what a speaker continues from, after another one spoke in the same conversation.
 
     The selection of the other's prompt is taken over, so that what both know is the same text in both prompts. A
     speaker who does not know all that it followed from keeps the own one. So does a speaker whose own prompt it would
     break: two selections that were made apart come together when one of them is made anew.
     """
-    if other.is_empty or not is_selection_known(other, knowers) or not _goes_on(own, other):
+    if other.is_empty or not is_selection_known(other, knowers, unknown_documents) or not _goes_on(own, other):
         return own
     return replace(
         other,

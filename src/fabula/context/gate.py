@@ -3,8 +3,9 @@
 No source filters for itself. A fragment passes when the story has reached it, it still holds, and
 the perspective of the request may know it by now. Text derived from other text passes only where
 everything it was derived from passes. Text of a document passes only where whoever asks may be told that
-document at all. The author may know everything; what the story has not
-revealed yet is marked so. A fragment of another project refuses the whole assembly (ctx-5).
+document at all, and for a character only where the document says that the character knows it, or names the character.
+The author may know everything; what the story has not revealed yet is marked so. A fragment of another project
+refuses the whole assembly (ctx-5).
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class Gate(Struct, frozen=True):
         """Why a fragment does not pass; None where it does. `NOT_REVEALED` passes too, and must be marked."""
         if fragment.project_id == self.project_id:
             known_to = fragment.known_to
-            if fragment.since is not None or fragment.until is not None or fragment.derived_from:
+            has_limits = fragment.since is not None or fragment.until is not None or fragment.derived_from
+            if has_limits or fragment.made_of:
                 return judge_fragment(fragment, self.vantage, self.timeline)
             if known_to is not None and known_to not in self.judged:  # many messages are known to the same few
                 self.judged[known_to] = judge_fragment(fragment, self.vantage, self.timeline)
@@ -54,7 +56,7 @@ class Gate(Struct, frozen=True):
 
 def judge_fragment(fragment: Fragment, vantage: Vantage, timeline: Timeline) -> Reason | None:
     """The strictest reason against a fragment and everything it was derived from; None where there is none."""
-    if vantage.documents is not None and not fragment.made_of <= vantage.documents:
+    if fragment.made_of and not _may_be_told(fragment.made_of, vantage):
         return Reason.NOT_KNOWN
     strictest = judge_visibility(fragment, vantage, timeline)
     if not fragment.derived_from or (strictest is not None and strictest is not Reason.NOT_REVEALED):
@@ -94,12 +96,18 @@ def _has_learned(visibility: Visibility, vantage: Vantage, timeline: Timeline) -
     )
 
 
+def _may_be_told(documents: frozenset[str], vantage: Vantage) -> bool:
+    """Whether whoever asks may be told the text of all these documents."""
+    is_granted = vantage.documents is None or documents <= vantage.documents
+    return is_granted and documents.isdisjoint(vantage.unknown_documents)
+
+
 def knows_document(document: str, vantage: Vantage, timeline: Timeline) -> bool:
     """Whether a perspective knows a document; what comes from no document, or from one that is gone, is known.
 
     A vantage that is limited to some documents knows no others.
     """
-    if document and vantage.documents is not None and document not in vantage.documents:
+    if document and not _may_be_told(frozenset({document}), vantage):
         return False
     entry = timeline.entry(document) if document else None
     if entry is None or entry.known_to is None or vantage.perspective is Perspective.AUTHOR:

@@ -147,14 +147,17 @@ def find_nearby(fragments: Sequence[Fragment], user_input: str) -> tuple[tuple[N
 
 
 def _around_cursor(window: TextWindow, after: str) -> Nearby:
-    """Around a cursor in a text. `after` counts only where the text ends at the cursor."""
+    """Around a cursor in a text. `after` counts only where the text ends at the cursor.
+
+    Without `after`, what stands behind the cursor is not told, as where a character speaks: then it is not near either.
+    """
     text, cursor = window.paragraphs.text, window.end
     size = len(text)
     paragraph = max(window.cursor_paragraph_start(), cursor - MAX_PARAGRAPH)
     start = max(min(cursor - REACH, paragraph), window.begin)
     visible_start = max(start - MARGIN, 0)
-    if after and cursor >= size:
-        return _between(text[visible_start:], after, cursor - start)
+    if bool(after) != (cursor < size):
+        return _between(text[visible_start:cursor], after, cursor - start)
     end = min(cursor + REACH, size)
     paragraphs, visible_end = window.paragraphs, min(end + MARGIN, size)
     return Nearby(text, cursor, start, end, visible_start, visible_end, paragraphs.mention_cache, paragraphs.term_cache)

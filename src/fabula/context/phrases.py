@@ -21,6 +21,7 @@ FIRST_TURN = message("[Begin]")
 HEADINGS = {
     "constraints": message("[Writing constraints - do not break]"),
     "rules": message("[Project rules]"),
+    "fixed_prompts": message("[To keep in mind in this conversation]"),
     "settings": message("[Preferences and style]"),
     "retrieved": message("[What may matter here]"),
     "late": message("[Also in this scene]"),

@@ -56,9 +56,16 @@ def explain_gate(
     vantage: Vantage,
     timeline: Timeline,
     name_of: Callable[[str], str],
+    *,
+    made_of: Iterable[str] = (),
 ) -> Sentence | None:
-    """Say of a reason of the gate who does not know something until when, or when it is revealed."""
-    here = vantage.position
+    """Say of a reason of the gate who does not know something until when, or when it is revealed.
+
+    `made_of` are the documents whose text it tells.
+    """
+    here, unnamed = vantage.position, explain_unnamed(made_of, vantage)
+    if reason is Reason.NOT_KNOWN and unnamed is not None:
+        return unnamed
     for limits in visibilities:
         match reason:
             case Reason.NOT_KNOWN:
@@ -82,6 +89,12 @@ def explain_gate(
                     chapter=name_chapter(timeline, limits.since),
                 )
     return None
+
+
+def explain_unnamed(made_of: Iterable[str], vantage: Vantage) -> Sentence | None:
+    """Say that a character does not know the text of a document because it does not name them; None where it does."""
+    is_known = vantage.unknown_documents.isdisjoint(made_of)
+    return None if is_known else message("its chapter has no point of view and does not name this character")
 
 
 def explain_later_name(name: str, since: Position, here: Position | None, timeline: Timeline) -> Sentence:

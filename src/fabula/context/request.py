@@ -55,7 +55,12 @@ def has_limits(principal: Principal) -> bool:
 
 def is_character_speaking(request: Request) -> bool:
     """Return whether a character speaks, in its own words; an agent works for the writer and is none."""
-    return bool(request.speaker_id) and not request.speaker_id.startswith("agent:")
+    return bool(request.speaker_id) and not is_agent(request.speaker_id)
+
+
+def is_agent(participant: str) -> bool:
+    """Return whether a participant is an agent, by its id."""
+    return participant.startswith("agent:")
 
 
 class Attachment(Struct, frozen=True, kw_only=True):

@@ -82,12 +82,16 @@ def fit_rules(
 def render_rules(
     constraints: Sequence[MeasuredFragment], rules: Sequence[MeasuredFragment], measure: Measure
 ) -> list[TextBlock]:
-    """Constraints as one numbered list, then the other rules under their heading (con-1)."""
+    """Constraints as one numbered list (con-1), the other rules, and fixed prompts, each under their heading."""
     blocks: list[TextBlock] = []
     if constraints:
         blocks.append(measure.make_list("constraints", tuple([piece.text for piece in constraints])))
-    if rules:
-        blocks += [measure.headings["rules"], *[piece.block for piece in rules]]
+    fixed = [piece.block for piece in rules if piece.fragment.tier == Tier.FIXED]
+    others = [piece.block for piece in rules if not fixed or piece.fragment.tier != Tier.FIXED]
+    if others:
+        blocks += [measure.headings["rules"], *others]
+    if fixed:
+        blocks += [measure.headings["fixed_prompts"], *fixed]
     return blocks
 
 

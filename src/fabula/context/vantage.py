@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from fabula.context.request import Request
+from fabula.context.request import Request, has_limits, is_agent
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.core.story import Perspective, Position, Vantage
 from fabula.core.view import View
+from fabula.text.names.appearances import Appearances
+from fabula.text.offsets import normalise
 from fabula.text.windows import TextWindow
 
 _END = 1 << 62  # the cursor of a request without one: the end of its document
@@ -38,7 +40,36 @@ def resolve_vantage(request: Request, view: View) -> Vantage:
     granted = request.principal.grants.documents
     if perspective is not Perspective.CHARACTER:
         return Vantage(perspective, position, documents=granted)
-    return Vantage(perspective, position, character, frozenset(request.character_ids), granted)
+    vantage = Vantage(perspective, position, character, frozenset(request.character_ids), granted)
+    return limit_to_appearances(vantage, view, except_for=_find_own_document(request, view, vantage))
+
+
+def limit_to_appearances(vantage: Vantage, view: View, *, except_for: str = "") -> Vantage:
+    """A vantage that does not know what the narrator tells where the character is not named (cdx-8).
+
+    The document `except_for` is not looked at. Whoever was given some documents is told those. An agent works for the
+    writer and is no character.
+    """
+    appearances = view.snapshot(Appearances)
+    is_character = vantage.perspective is Perspective.CHARACTER and not is_agent(vantage.character or "")
+    if appearances is None or not is_character or vantage.documents is not None:
+        return vantage
+    unknown = appearances.find_unnamed(vantage.knowers, except_for=except_for)
+    return replace(vantage, unknown_documents=unknown) if unknown else vantage
+
+
+def _find_own_document(request: Request, view: View, vantage: Vantage) -> str:
+    """The document that is told in any case: the one a writer writes, or whose unsaved text names who speaks.
+
+    Whoever plays a character is no writer.
+    """
+    appearances, text = view.snapshot(Appearances), request.unsaved_text
+    if has_limits(request.principal):
+        return ""
+    if not request.speaker_id:
+        return request.document_id
+    is_named = appearances is not None and text is not None and appearances.is_named(vantage.knowers, normalise(text))
+    return request.document_id if is_named else ""
 
 
 def at_stored_position(vantage: Vantage, window: TextWindow | None) -> Vantage:

@@ -31,7 +31,7 @@ from fabula.store.transaction import WriteTransaction
 
 log = logging.getLogger("fabula.continuity")
 
-FORMAT = 5  # of the encoded value; raise it whenever the fields of `Continuity` change
+FORMAT = 6  # of the encoded value; raise it whenever the fields of `Continuity` change
 MAX_CONTINUITIES = 200  # rows of one project
 MAX_PREFIXES = 400
 MAX_ASSEMBLIES = 100
@@ -141,16 +141,21 @@ def _load_value(reading: RowReader, row_key: str) -> Continuity | None:
     return _decode(*rows[0]) if rows else None
 
 
-def load_shared(reading: RowReader, *keys: ContinuityKey, knowers: frozenset[str]) -> Continuity | None:
+def load_shared(
+    reading: RowReader,
+    *keys: ContinuityKey,
+    knowers: frozenset[str],
+    unknown_documents: frozenset[str] = frozenset(),
+) -> Continuity | None:
     """Load what the last speaker left, whoever it was, in the nearest of these branches.
 
-    A selection that followed from what nobody of `knowers` knows is passed over.
+    A selection that followed from what nobody of `knowers` knows, or from an unknown document, is passed over.
     """
     places = {family: place for place, key in enumerate(keys) if (family := key.family)}
     rows = reading.query(_IN_FAMILIES, families=[*places], format=FORMAT)
     for row_key, _ in sorted(rows, key=lambda row: places[row[1]]):
         value = _load_value(reading, row_key)
-        if value is not None and is_selection_known(value, knowers):
+        if value is not None and is_selection_known(value, knowers, unknown_documents):
             return value
     return None
 

@@ -92,7 +92,7 @@ def offer_public_parts(
         for raw in (card.description, card.personality, card.scenario)
     )
     texts = (
-        (f"[{name}]\n{description}" if is_named else description) if description else "",
+        add_name(name, description, language) if description and is_named else description,
         message("[{name}'s personality: {text}]", name=name, text=personality).render(language) if personality else "",
         _describe_scenario(scenario, name if is_named else "").render(language) if scenario else "",
     )
@@ -107,6 +107,11 @@ def offer_public_parts(
                 owner.listeners,
                 message("the card of somebody who takes part"),
             )
+
+
+def add_name(name: str, text: str, language: str) -> str:
+    """Return a description under the name of whom it describes."""
+    return message("[{name}]\n{text}", name=name, text=text).render(language)
 
 
 def _describe_scenario(text: str, name: str) -> Sentence:

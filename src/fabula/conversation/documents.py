@@ -64,7 +64,5 @@ def limit_to_document(request: Request, view: View, messages: Sequence[Fragment]
     document_id = get_document_id(request.conversation_id)
     entry = view.timeline.entry(document_id)
     knowers = frozenset[str]() if entry is None else entry.known_to  # of a document that is gone, nobody but the author
-    return [
-        replace(one, since=Position(document_id, _END), known_to=knowers if one.known_to is None else one.known_to)
-        for one in messages
-    ]
+    limits = {"since": Position(document_id, _END), "made_of": frozenset({document_id})}
+    return [replace(one, known_to=knowers if one.known_to is None else one.known_to, **limits) for one in messages]

@@ -17,6 +17,8 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from fabula.core.fragment import Fragment, Layer, Part, Role
+from fabula.core.messages import ENGLISH, Sentence, join_names
+from fabula.core.messages import message as make_sentence
 
 if TYPE_CHECKING:
     from fabula.conversation.presence import Attendance
@@ -25,6 +27,7 @@ MAX_SNAPSHOT_MESSAGES = 1000  # of one conversation, the newest
 MAX_PARTICIPANTS = 200  # of one conversation, over its whole time
 MAX_MESSAGE_CHARACTERS = 200_000  # that somebody says or imports
 MAX_NOTE_CHARACTERS, MAX_NOTE_DEPTH, DEFAULT_NOTE_DEPTH = 20_000, 10_000, 4
+_LINE = make_sentence("{name}: {text}")
 CLEANED_TEXT = "cleaned"  # among the extras of a message: its text as prompts show it
 ROUND, OTHERS, EARLIER, NOTE = "round", "others", "earlier", "author_note"
 RESERVED_KEYS = (ROUND, OTHERS, EARLIER, NOTE)  # of the stored state of a conversation, which belong to no mode
@@ -146,13 +149,14 @@ def make_history_fragments(
     messages: Iterable[Message],
     find_listeners: Callable[[Message], frozenset[str] | None] = lambda _: None,
     names: Mapping[str, str] | None = None,
+    language: str = ENGLISH,
 ) -> tuple[Fragment, ...]:
     """Make a fragment of each final message, known to those who heard it; `names` stand before the lines, if given."""
     return tuple(
         Fragment(
             source=f"history:{message.id}",
             layer=Layer.IMMEDIATE,
-            text=_render_line(message, names),
+            text=render_line(label_speaker(message, names, language), message.prompt_text, language),
             project_id=project_id,
             part=Part.HISTORY,
             role=message.role,
@@ -164,22 +168,23 @@ def make_history_fragments(
     )
 
 
-def _render_line(message: Message, names: Mapping[str, str] | None) -> str:
-    """The text of a message in the history; a whisper says whom it was meant for."""
-    name = label_speaker(message, names)
-    return f"{name}: {message.prompt_text}" if name else message.prompt_text
+def render_line(name: str, text: str, language: str) -> str:
+    """Return what somebody says with the name before it, as a language writes that; without a name, the text alone."""
+    return Sentence(_LINE.template, {"name": name, "text": text}).render(language) if name else text
 
 
-def label_speaker(message: Message, names: Mapping[str, str] | None) -> str:
+def label_speaker(message: Message, names: Mapping[str, str] | None, language: str = ENGLISH) -> str:
     """Return the name that stands before a line, with those whom a whisper is meant for; empty without names."""
     if not names or not message.speaker:
         return ""
-    return add_audience(names[message.speaker], message, names)
+    return add_audience(names[message.speaker], message, names, language)
 
 
-def add_audience(name: str, message: Message, names: Mapping[str, str]) -> str:
+def add_audience(name: str, message: Message, names: Mapping[str, str], language: str = ENGLISH) -> str:
     """Return the name of a speaker, with those whom a whisper is meant for."""
-    return f"{name} → {', '.join(names.get(one, one) for one in message.audience)}" if message.audience else name
+    if not message.audience:
+        return name
+    return f"{name} → {join_names([names.get(one, one) for one in message.audience]).render(language)}"
 
 
 def get_kind(message: Message) -> MessageKind:

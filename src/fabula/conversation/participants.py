@@ -18,7 +18,7 @@ from fabula.conversation.tables import participants
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import is_encodable
 from fabula.core.ids import current_timestamp
-from fabula.core.messages import message
+from fabula.core.messages import ENGLISH, message
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
@@ -55,10 +55,10 @@ class Participants(Struct, frozen=True):
         known = self.by_id.get(ident)
         return (known.name if known is not None else "") or ident.partition(":")[2] or ident
 
-    def name_speaker(self, said: Message) -> str:
+    def name_speaker(self, said: Message, language: str = ENGLISH) -> str:
         """Return who said something, or the role, with those whom a whisper was meant for, as the history does."""
         names = {one: self.name_of(one) for one in said.audience or ()}
-        return add_audience(self.name_of(said.speaker) or said.role, said, names)
+        return add_audience(self.name_of(said.speaker) or said.role, said, names, language)
 
 
 def base_id(participant_id: str) -> str:

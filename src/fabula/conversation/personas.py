@@ -1,9 +1,9 @@
 """Personas and cards in prompts: who speaks, and who else takes part (ctx-3, inj-3, cht-2).
 
 In a conversation of two the speaker's persona, or the system prompt of their card, takes the place of the identity
-prompt. Among several the identity stays the same for all. Behind it come the names of everybody who takes part and the
-public parts of their cards, which are the same text for each speaker. Who is away and the speaker's own part stand at
-the end, before the newest message.
+prompt. Among several the identity stays the same for all. Behind it come the public parts of the cards, the personas
+of players, whom everybody present sees, and the names of everybody who takes part. They are the same text for each
+speaker. Who is away and the speaker's own part stand at the end, before the newest message.
 """
 
 from __future__ import annotations
@@ -13,13 +13,24 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from fabula.context.gate import judge_visibility
+from fabula.context.gate import judge_fragment
 from fabula.context.gather import FunctionSource
 from fabula.context.phrases import IDENTITY
 from fabula.context.recipes import NOVEL
 from fabula.context.request import Request, SourceRequest
 from fabula.conversation.author_note import offer_note
-from fabula.conversation.cards import CardOwner, Cards, CardTexts, make_part, offer_own_parts, offer_public_parts
+from fabula.conversation.cards import (
+    CHARACTER_ANCHOR,
+    CardOwner,
+    Cards,
+    CardTexts,
+    add_name,
+    make_part,
+    offer_own_parts,
+    offer_public_parts,
+    place_stably,
+)
+from fabula.conversation.documents import limit_to_document
 from fabula.conversation.model import Conversations, Message
 from fabula.conversation.participants import Participant, Participants, strip_revision
 from fabula.conversation.presence import Attendance
@@ -68,6 +79,7 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
             text=message("[Taking part in this conversation: {names}]", names=names).render(language),
             project_id=project_id,
             score=1.0,
+            placement=Placement(anchor=Layer.SETTINGS.value),  # by itself: it is no preference
             explanation=message("everybody who takes part"),
         )
         if absent:  # at the end, so that all speakers keep their prefix when somebody leaves and comes back
@@ -85,14 +97,27 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
     heard = attendance.present | READER_ONLY
     shown = present if speaker is None or speaker.id in attendance.present else [*present, (speaker.name, speaker.id)]
     owners = [CardOwner(one, name, find_card(view, one), heard | {one}) for name, one in shown]
-    described = [owner for owner in owners if owner.card.is_described]
+    is_between_two = speaker is not None and _is_between_two(request, view, speaker.id)
+    seen = _find_public_personas(
+        people, owners, except_for=speaker.id if speaker is not None and is_between_two else ""
+    )
+    described = [owner for owner in owners if owner.card.is_described or owner.id in seen]
+    characters = join_names([name for name, one in present if not is_player(one)]).render(language)
     for owner in described:
         yield from offer_public_parts(owner, project_id, language, macros, is_named=len(described) > 1)
+        raw = seen.get(owner.id, "")
+        text = macros.expand(raw, char=characters, find_text=owner.card.find_text).strip()
+        if text:
+            placement = place_stably(raw, Placement(anchor=CHARACTER_ANCHOR))
+            text = add_name(owner.name, text, language)
+            why = message("the persona of a player who takes part")
+            yield make_part(f"persona:{owner.id}", text, project_id, owner.name, placement, owner.listeners, why)
     if speaker is None:
         return
     owner = next(one for one in owners if one.id == speaker.id)
-    is_between_two = _is_between_two(request, view, speaker.id)
     for source, raw in _list_own_texts(speaker, view, is_between_two=is_between_two).items():
+        if speaker.id in seen and source == f"persona:{speaker.id}":
+            continue  # it is told to everybody
         text = macros.expand(raw, char=owner.name, find_text=owner.card.find_text).strip()
         if text and (not is_between_two or is_changing(raw)):
             yield make_part(
@@ -106,6 +131,20 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
             )
     end = None if is_between_two else PERSONA_DEPTH
     yield from offer_own_parts(owner, project_id, language, macros, end_depth=end)
+
+
+def is_player(participant: str) -> bool:
+    """Return whether a participant is a person who plays, by the id."""
+    return participant.startswith("player:")
+
+
+def _find_public_personas(people: Participants, owners: Iterable[CardOwner], *, except_for: str) -> dict[str, str]:
+    """Return the personas of players, by id: they describe whom everybody present sees.
+
+    The persona of anybody else is what they know of themselves. `except_for` has its own in the identity's place.
+    """
+    players = (people.by_id.get(owner.id) for owner in owners if is_player(owner.id) and owner.id != except_for)
+    return {one.id: one.persona.strip() for one in players if one is not None and one.persona.strip()}
 
 
 def _list_own_texts(speaker: Participant, view: View, *, is_between_two: bool) -> dict[str, str]:
@@ -136,7 +175,7 @@ def make_macro_values(request: Request, view: View, vantage: Vantage) -> MacroVa
     attendance = conversations.attendances.get(request.conversation_id) or Attendance()
     state = conversations.states.get(request.conversation_id)
     path = conversations.messages.get(request.conversation_id, ())
-    fragments = conversations.fragments.get(request.conversation_id, ())
+    fragments = limit_to_document(request, view, conversations.fragments.get(request.conversation_id, ()))
     speaker = strip_revision(request.speaker_id)
     card = find_card(view, speaker)
     player = find_player(request, view)
@@ -147,7 +186,7 @@ def make_macro_values(request: Request, view: View, vantage: Vantage) -> MacroVa
             (
                 one
                 for one, fragment in pairs
-                if one.role in roles and judge_visibility(fragment, vantage, view.timeline) is None
+                if one.role in roles and judge_fragment(fragment, vantage, view.timeline) is None
             ),
             None,
         )
@@ -167,7 +206,7 @@ def make_macro_values(request: Request, view: View, vantage: Vantage) -> MacroVa
             case "model":
                 return request.model
             case "persona":
-                return find_card(view, player).description or None if player else None
+                return _find_persona(view, player) if player else None
             case _:
                 return card.find_text(name)
         return found.prompt_text if found is not None else ""
@@ -182,6 +221,12 @@ def make_macro_values(request: Request, view: View, vantage: Vantage) -> MacroVa
         request_seed=f"{values.request_seed}\x1f{state.message_count if state is not None else len(path)}",
         find_text=find_text,
     )
+
+
+def _find_persona(view: View, player: str) -> str | None:
+    """Return how a player is described: by the persona, else by the card."""
+    own = (view.snapshot(Participants) or Participants()).by_id.get(player)
+    return (own.persona.strip() if own is not None else "") or find_card(view, player).description or None
 
 
 def place_for_listeners(fragment: Fragment, attendance: Attendance, source_request: SourceRequest) -> Fragment:
@@ -217,7 +262,7 @@ def find_player(request: Request, view: View) -> str:
     conversations = view.snapshot(Conversations)
     attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
     participants = attendance.participants if attendance is not None else frozenset[str]()
-    return next((one for one in sorted(participants) if one.startswith("player:")), "")
+    return next((one for one in sorted(participants) if is_player(one)), "")
 
 
 def _find_speaker(request: Request, view: View) -> Participant | None:

@@ -23,6 +23,7 @@ from fabula.conversation.model import (
 from fabula.conversation.participants import Participants, strip_revision
 from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.tables import conversations, messages
+from fabula.core.messages import ENGLISH
 from fabula.store.queries import RowQuery
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
@@ -46,6 +47,7 @@ def load_conversations(
     before: Conversations | None = None,
     moved: Set[str] | None = None,
     participants: Participants | None = None,
+    language: str = ENGLISH,
 ) -> Conversations:
     """Load these conversations, as far as they exist; those that did not change are shared with `before`."""
     old, found = before or Conversations(project_id, {}), Conversations(project_id, {})
@@ -74,7 +76,7 @@ def load_conversations(
         if names != old.speaker_names.get(name, names):
             history, added = (), path
         if added:
-            history = (*history, *make_history_fragments(project_id, added, attendance.find_knowers, names))
+            history = (*history, *make_history_fragments(project_id, added, attendance.find_knowers, names, language))
         found.messages[name], found.fragments[name], found.states[name] = path, history, state
         found.attendances[name], found.speaker_names[name], found.voices[name] = attendance, names, voices
     return found

@@ -71,7 +71,9 @@ def _add_steps(
         elif (kind := get_kind(one)) in kinds and kind in _STEP_NAMES:
             line = message("[{kind}] {text}", kind=_STEP_NAMES[kind], text=one.prompt_text)
             step = replace(one, content=line.render(source_request.language), extra={}, final=True)
-            shown += make_history_fragments(request.project_id, (step,), attendance.find_knowers, names)
+            shown += make_history_fragments(
+                request.project_id, (step,), attendance.find_knowers, names, source_request.language
+            )
     return shown
 
 

@@ -131,7 +131,8 @@ class Fragment(Struct, frozen=True, kw_only=True, gc=False):
     @property
     def is_unrestricted(self) -> bool:
         """Whether it holds everywhere in the story and everybody may know it."""
-        return self.since is None and self.until is None and self.known_to is None and not self.derived_from
+        has_limits = self.since is not None or self.until is not None or self.known_to is not None
+        return not (has_limits or self.derived_from or self.made_of)
 
     @property
     def visibilities(self) -> tuple[Visibility, ...]:

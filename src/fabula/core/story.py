@@ -51,6 +51,7 @@ class Vantage(Struct, frozen=True):
     character: str | None = None
     other_ids: frozenset[str] = frozenset()  # of the same character: as a participant of conversations, as an entry
     documents: frozenset[str] | None = None  # whose text may be told at all; None: every document's
+    unknown_documents: frozenset[str] = frozenset()  # that say not who knows them, and do not name the character
 
     @property
     def name(self) -> str:

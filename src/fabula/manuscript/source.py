@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from fabula.context.gather import FunctionSource
 from fabula.context.request import SourceRequest, has_limits, is_character_speaking
@@ -26,6 +27,16 @@ CHARS_AFTER_CURSOR = 500
 MAX_WORD = 39  # characters; a longer word may be cut
 
 
+class _Limits(NamedTuple):
+    """Who may be told the text of a document, and which document that is, if it must be known."""
+
+    known_to: frozenset[str] | None = None
+    made_of: frozenset[str] = frozenset()
+
+
+_NO_LIMITS = _Limits()
+
+
 def offer_editor_text(source_request: SourceRequest, view: View) -> Iterator[Fragment]:
     """Offer the scene, the text before and after the cursor, the selection and the beats."""
     request = source_request.request
@@ -36,9 +47,9 @@ def offer_editor_text(source_request: SourceRequest, view: View) -> Iterator[Fra
     cursor = len(text) if cursor is None else check_cursor(cursor, len(text))
     project_id, language = request.project_id, source_request.language
     # A writer sees the text that is being written; a character who speaks, only what the character may know.
-    known_to = document.effective_known_to if request.speaker_id else None
+    limits = _Limits(document.effective_known_to, frozenset({document.id})) if request.speaker_id else _NO_LIMITS
     if title:
-        yield _make_scene(title, language, project_id, known_to)
+        yield _make_scene(title, language, project_id, limits)
     yield make_text_window(
         document.paragraphs,
         cursor,
@@ -46,25 +57,26 @@ def offer_editor_text(source_request: SourceRequest, view: View) -> Iterator[Fra
         project_id=project_id,
         reach=max(source_request.available_tokens, 1) * LONGEST_TOKEN,
         title=title,
-        known_to=known_to,
+        known_to=limits.known_to,
+        made_of=limits.made_of,
         stored_cursor=_find_stored_cursor(view, document, cursor),
     )
     is_character = is_character_speaking(request)
     if cursor and not is_character:
         percent, starts_paragraph = round(100 * cursor / len(text)), text[cursor - 1] == "\n"
-        yield _make_cursor_note(percent, starts_paragraph, title, language, project_id, known_to)
+        yield _make_cursor_note(percent, starts_paragraph, title, language, project_id, limits)
     if request.selection is not None:
         first, last = sorted(check_cursor(edge, len(text)) for edge in request.selection)
         selected = message("[Selected text]\n{text}", text=text[first:last]).render(language)
-        yield _make_fragment("editor:selection", Part.CURSOR, selected, project_id, known_to, is_single_use=True)
+        yield _make_fragment("editor:selection", Part.CURSOR, selected, project_id, limits, is_single_use=True)
     if cursor < len(text) and not is_character:  # what comes next is no character's to know
         after = _cut_at_word(text, cursor, cursor + CHARS_AFTER_CURSOR)
-        yield _make_fragment("editor:after", Part.AFTER, after, project_id, known_to, is_single_use=True)
+        yield _make_fragment("editor:after", Part.AFTER, after, project_id, limits, is_single_use=True)
     # the plan is for a writer, neither for a character who speaks nor for whoever plays one
     if document.beats and not request.speaker_id and not has_limits(request.principal):
         beats = message("; ").render(language).join(beat.rstrip(".。;；") for beat in document.beats)
         plan = message("What should happen in this chapter: {beats}.", beats=beats).render(language)
-        yield _make_fragment("outline:beats", Part.EDITOR_STATE, plan, project_id, known_to)
+        yield _make_fragment("outline:beats", Part.EDITOR_STATE, plan, project_id, limits)
 
 
 EDITOR_SOURCE = FunctionSource(
@@ -77,7 +89,7 @@ def _make_fragment(
     part: Part,
     text: str,
     project_id: str,
-    known_to: frozenset[str] | None = None,
+    limits: _Limits,
     title: str = "",
     *,
     is_single_use: bool = False,
@@ -90,15 +102,16 @@ def _make_fragment(
         title=title,
         part=part,
         score=1.0,
-        known_to=known_to,
+        known_to=limits.known_to,
+        made_of=limits.made_of,
         is_single_use=is_single_use,
     )
 
 
 @lru_cache(maxsize=4096)
-def _make_scene(title: str, language: Language, project_id: str, known_to: frozenset[str] | None) -> Fragment:
+def _make_scene(title: str, language: Language, project_id: str, limits: _Limits) -> Fragment:
     text = message("[Scene] {title}", title=title).render(language)
-    return _make_fragment("editor:scene", Part.SCENE, text, project_id, known_to, title)
+    return _make_fragment("editor:scene", Part.SCENE, text, project_id, limits, title)
 
 
 @lru_cache(maxsize=4096)
@@ -108,7 +121,7 @@ def _make_cursor_note(
     title: str,
     language: Language,
     project_id: str,
-    known_to: frozenset[str] | None,
+    limits: _Limits,
 ) -> Fragment:
     """The note where the cursor stands, the same one while the percentage lasts."""
     values = {"percent": percent, "title": trim_title(title)}
@@ -117,7 +130,7 @@ def _make_cursor_note(
         if starts_paragraph
         else message("(The cursor stands right behind these words, {percent} % into {title}.)", **values)
     )
-    return _make_fragment("editor:cursor", Part.CURSOR, note.render(language), project_id, known_to)
+    return _make_fragment("editor:cursor", Part.CURSOR, note.render(language), project_id, limits)
 
 
 def _cut_at_word(text: str, start: int, end: int) -> str:

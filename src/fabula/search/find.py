@@ -88,6 +88,7 @@ def make_search_mask(index: SearchIndex, scope: SearchScope, outdated: Outdated 
         vantage.character,
         vantage.other_ids,
         vantage.documents,
+        vantage.unknown_documents,
         here and here.document,
         scope.conversation_id,
         scope.speaker_id,
@@ -129,10 +130,12 @@ def _mask_documents(index: SearchIndex, scope: SearchScope) -> Mask:
     """The mask that all positions in one document share."""
     is_author = scope.vantage.perspective is Perspective.AUTHOR
     reached = np.ones(len(index.documents), np.bool_) if is_author else _find_reached(index, scope)
-    granted = scope.vantage.documents
+    granted, unknown = scope.vantage.documents, scope.vantage.unknown_documents
     if granted is not None:
         told = [one.id in granted or one.id.startswith(CONVERSATION_PREFIX) for one in index.documents]
         reached &= np.array(told, np.bool_)
+    numbers = [number for one in unknown if (number := index.document_numbers.get(one)) is not None]
+    reached[numbers] = False
     mask = np.repeat(reached, index.passage_counts)
     if index.conversations is None:
         index.conversations = [one for one in index.documents if one.id.startswith(CONVERSATION_PREFIX)]

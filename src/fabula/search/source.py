@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from fabula.context.gate import judge_fragment
 from fabula.context.order import OFTEN_CHANGING
+from fabula.context.reasons import explain_unnamed
 from fabula.context.request import SourceRequest, has_limits
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
@@ -154,6 +155,8 @@ class SearchSource:
                 reason, detail = judge_fragment(fragment, source_request.vantage, view.timeline), None
                 if reason in (None, Reason.NOT_REVEALED) and not mask[number]:
                     reason, detail = Reason.DUPLICATE, _SHOWN
+                elif reason is Reason.NOT_KNOWN:
+                    detail = explain_unnamed(fragment.made_of, source_request.vantage)
                 verdict = Reason.NOT_CHOSEN if reason in (None, Reason.NOT_REVEALED) else reason
                 yield Verdict(
                     fragment.source, fragment.title, Layer.RETRIEVED, verdict, 0, fragment.score, detail or ""

@@ -38,7 +38,8 @@ class SkillSource:
         request, language = source_request.request, source_request.language
         project = request.project_id
         if request.session:
-            details = "; ".join(f"{key}: {value}" for key, value in sorted(request.session.items()))
+            named = (message("{name}: {text}", name=key, text=value) for key, value in sorted(request.session.items()))
+            details = message("; ").render(language).join(one.render(language) for one in named)
             text = message("[This session; it may not be relevant] {details}", details=details).render(language)
             yield _make_fragment("session", text, project)
         includes_input = False
@@ -52,7 +53,9 @@ class SkillSource:
                 yield _make_skill_fragment(skill.id, text, project)
         if request.additional_input.strip() and not includes_input:
             text = normalise(request.additional_input)
-            yield _make_fragment("input", f"{request.input_name}: {text}" if request.input_name else text, project)
+            if request.input_name:
+                text = message("{name}: {text}", name=request.input_name, text=text).render(language)
+            yield _make_fragment("input", text, project)
 
     def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
         """Nothing: a skill offers all it has."""

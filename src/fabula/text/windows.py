@@ -156,6 +156,7 @@ def make_text_window(
     reach: int,
     title: str = "",
     known_to: frozenset[str] | None = None,
+    made_of: frozenset[str] = frozenset(),
     stored_cursor: int | None = None,
 ) -> TextWindow:
     """The window before a cursor: at most `reach` characters, beginning with a paragraph."""
@@ -176,6 +177,7 @@ def make_text_window(
         part=Part.WINDOW,
         score=1.0,
         known_to=known_to,
+        made_of=made_of,
         paragraphs=paragraphs,
         begin=begin,
         end=cursor,

@@ -60,6 +60,7 @@ class ContinuityKeys(Struct, frozen=True):
     skill: str
     prefix: str  # the key of the last prefix hash
     knowers: frozenset[str] = frozenset()  # of a participant: the ids under which they know things
+    unknown_documents: frozenset[str] = frozenset()  # and the documents that they do not know
 
 
 def continuity_keys(request: Request, vantage: Vantage, branch: Sequence[str]) -> ContinuityKeys:
@@ -77,7 +78,8 @@ def continuity_keys(request: Request, vantage: Vantage, branch: Sequence[str]) -
         for leaf in leaves
     ]
     knowers = vantage.knowers if is_speaker else frozenset[str]()
-    return ContinuityKeys(places[0], tuple(places[1:]), skill, places[0].prefix_key(skill), knowers)
+    prefix = places[0].prefix_key(skill)
+    return ContinuityKeys(places[0], tuple(places[1:]), skill, prefix, knowers, vantage.unknown_documents)
 
 
 class ProcessContinuity:
@@ -97,12 +99,13 @@ class ProcessContinuity:
         with self._lock:
             found = self._find(wanted)
             if keys.knowers:
-                found = share_selection(found, self._find(families, keys.knowers), keys.knowers)
+                shared = self._find(families, keys)
+                found = share_selection(found, shared, keys.knowers, keys.unknown_documents)
             return replace(found, prefix_hash=self._prefixes.get(keys.prefix, ""))
 
-    def _find(self, keys: Sequence[str], knowers: frozenset[str] | None = None) -> Continuity:
-        found = (self._places[key] for key in keys if key in self._places)
-        known = (one for one in found if knowers is None or is_selection_known(one, knowers))
+    def _find(self, names: Sequence[str], keys: ContinuityKeys | None = None) -> Continuity:
+        found = (self._places[name] for name in names if name in self._places)
+        known = (one for one in found if keys is None or is_selection_known(one, keys.knowers, keys.unknown_documents))
         return next(known, Continuity())
 
     def record(
@@ -217,7 +220,8 @@ class StoredContinuity:
                 self.flush()  # the store knows which of them is nearest
             found = edits.load(rows, place, *keys.ancestors) or Continuity()
         if keys.knowers:
-            found = share_selection(found, _load_shared(rows, keys, answered), keys.knowers)
+            shared = _load_shared(rows, keys, answered)
+            found = share_selection(found, shared, keys.knowers, keys.unknown_documents)
         if not is_current:
             raise OutdatedViewError
         return replace(found, prefix_hash=prefix_hash)
@@ -321,10 +325,11 @@ class StoredContinuity:
 def _load_shared(reading: RowReader, keys: ContinuityKeys, answered: Sequence[_Assembly]) -> Continuity:
     """Return what the last speaker left in the nearest branch: among what is still to be written, or stored."""
     places = (keys.place, *keys.ancestors)
-    known = [one for one in answered if is_selection_known(one.continuity, keys.knowers)]
+    who = (keys.knowers, keys.unknown_documents)
+    known = [one for one in answered if is_selection_known(one.continuity, *who)]
     queued = {one.keys.place.family: one.continuity for one in known}  # the newest of each
     near = next((at for at, key in enumerate(places) if queued and key.family in queued), len(places))
-    stored = edits.load_shared(reading, *places[:near], knowers=keys.knowers)
+    stored = edits.load_shared(reading, *places[:near], knowers=who[0], unknown_documents=who[1])
     if stored is not None:
         return stored
     return queued[places[near].family] if near < len(places) else Continuity()

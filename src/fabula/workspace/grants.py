@@ -14,6 +14,7 @@ from fabula.context.gate import knows_document
 from fabula.context.recipes.preset import Preset, UserProfile
 from fabula.context.request import Grants, Principal, Request
 from fabula.context.request import has_limits as has_limits  # which interfaces ask for with the other checks
+from fabula.context.vantage import limit_to_appearances
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.core.story import Perspective, Timeline, Vantage
@@ -140,7 +141,7 @@ def limit_to_character(project: ProjectHandle, name: str) -> Principal:
         character = find_knower(view, reading, name)
         own_ids = frozenset((character, *find_character_ids(view, character)))
         talks = reading.rows(presence, presence.c.participant_id.in_(sorted(own_ids)), only=("conversation_id",))
-    vantage = Vantage(Perspective.CHARACTER, character=character, other_ids=own_ids)
+    vantage = limit_to_appearances(Vantage(Perspective.CHARACTER, character=character, other_ids=own_ids), view)
     told = (one.document for one in view.timeline.entries)
     grants = Grants(
         perspectives=frozenset({Perspective.CHARACTER}),

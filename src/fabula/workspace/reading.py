@@ -19,6 +19,7 @@ from fabula.codex.entry_types import find_type
 from fabula.codex.source import list_known_names
 from fabula.context.gate import judge_fragment, judge_visibility, knows_document
 from fabula.context.trace import Reason
+from fabula.context.vantage import limit_to_appearances
 from fabula.conversation.documents import get_document_id
 from fabula.conversation.presence import load_attendance
 from fabula.conversation.recaps import editing
@@ -168,12 +169,15 @@ class _Sight:
         positions: list[Position | None] = [Position(one, _END) for one in latest] if latest else [None]
         people = granted.characters or frozenset()
         return [
-            Vantage(
-                perspective,
-                position,
-                character,
-                frozenset(find_character_ids(self._view, character or "")),
-                granted.documents,
+            limit_to_appearances(
+                Vantage(
+                    perspective,
+                    position,
+                    character,
+                    frozenset(find_character_ids(self._view, character or "")),
+                    granted.documents,
+                ),
+                self._view,
             )
             for perspective in (Perspective if granted.perspectives is None else granted.perspectives)
             for character in (sorted(people) if perspective is Perspective.CHARACTER else [None])

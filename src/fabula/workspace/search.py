@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from fabula.codex import Codex
 from fabula.codex.source import list_known_names, make_name_filter
 from fabula.context.request import Principal, SourceRequest
+from fabula.context.vantage import limit_to_appearances
 from fabula.core.errors import Code
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.story import Perspective, Position, Vantage
@@ -156,7 +157,7 @@ def _find_vantage(
     vantage = Vantage(Perspective.AUTHOR if everything else Perspective.READER, end, documents=granted)
     if character and not everything:
         own_ids = frozenset(find_character_ids(view, character))
-        vantage = Vantage(Perspective.CHARACTER, end, character, own_ids, granted)
+        vantage = limit_to_appearances(Vantage(Perspective.CHARACTER, end, character, own_ids, granted), view)
     # A place in a chapter that is not known tells nothing of it: what is found there is known, and lies before it.
     check_vantage(principal, replace(vantage, position=None), view.timeline)
     return vantage

@@ -112,9 +112,17 @@ def load_part(
     since = None if old is None else old.versions
     changes = known if known.since == since else ChangedItems(reading, since)
     conversations, recaps = (old.conversations, old.recaps) if old is not None else (None, None)
+    if old is not None and old.project.language != project.language:  # in which lines carry names
+        conversations = None
     if conversations is None or "conversation" in changes or "people" in changes:
         conversations = conversation_rows.load_conversations(
-            reading, project.id, frozenset({conversation}), conversations, changes.items("conversation"), people
+            reading,
+            project.id,
+            frozenset({conversation}),
+            conversations,
+            changes.items("conversation"),
+            people,
+            project.language,
         )
     is_same = old is not None and "people" not in changes and project == old.project
     if recaps is None or not is_same or "conversation" in changes or "recaps" in changes:

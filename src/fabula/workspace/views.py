@@ -38,6 +38,8 @@ from fabula.manuscript.model import Manuscript
 from fabula.search.corpus import Corpus
 from fabula.store.store import LOCAL_USER, ExpectedVersions, Store, expect_versions
 from fabula.store.tables import projects as project_rows
+from fabula.text.names.appearances import Appearances
+from fabula.workspace.appearances import make_appearances
 from fabula.workspace.facts import make_facts
 from fabula.workspace.series_codex import SeriesCodex, load_series_codex, merge_series_codex
 from fabula.workspace.view_loading import TEXT_FACTOR, ChangedItems, ConversationPart, add_corpus, load_part, load_view
@@ -200,7 +202,7 @@ class ProjectViews:
             view, composed = cached.view, dict(cached.composed)
         else:
             whole = own_view if series is None else merge_series_codex(own_view, series, cached)
-            view, composed = _with_facts(whole, cached), {}
+            view, composed = _with_derived(whole, cached), {}
         parts_size = cached.parts_size if cached is not None else 0
         if part is not None:
             snapshots = {**view.snapshots, Conversations: part.conversations, RecapSnapshot: part.recaps}
@@ -253,10 +255,11 @@ def _call(method: WeakMethod[Callable[..., None]]) -> None:
         bound()
 
 
-def _with_facts(view: View, cached: CachedView | None) -> View:
-    """Add the facts to a view; they are those of the cached view where nothing changed that they come from."""
-    facts = make_facts(view, cached.view if cached is not None else None)
-    return View(view.project, view.timeline, {**view.snapshots, Facts: facts})
+def _with_derived(view: View, cached: CachedView | None) -> View:
+    """Add the facts and who appears where; they are those of the cached view where nothing changed there."""
+    old_view = cached.view if cached is not None else None
+    derived = {Facts: make_facts(view, old_view), Appearances: make_appearances(view, old_view)}
+    return View(view.project, view.timeline, {**view.snapshots, **derived})
 
 
 def _measure_texts(view: View) -> int:

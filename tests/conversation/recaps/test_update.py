@@ -125,11 +125,11 @@ def test_a_digest_is_given_who_said_what_in_which_language_and_how_long(store: S
     refresh_recaps(store, P, CONVERSATION, write_recap=teller, language="zh", rules=replace(SMALL, timeout=2.5))
     (material,) = teller.inputs
     assert material.text.split("\n")[:5] == [
-        "1: Where 1?",
-        "Mara Venn: Here.",
-        "The Guide: There.",
-        "Narrator: All.",
-        "助手: Bare.",
+        "1：Where 1?",
+        "Mara Venn：Here.",
+        "The Guide：There.",
+        "Narrator：All.",
+        "助手：Bare.",
     ]
     assert (material.kind, material.language, material.max_chars, material.timeout) == ("summary", "zh", 200, 2.5)
     assert material.previous_recap == ""
@@ -142,8 +142,8 @@ def test_a_recap_is_made_of_summaries_and_knows_the_one_before_it(store: Store) 
     refresh(store, teller)
     first, second = (one for one in teller.inputs if one.kind == "recap")
     summaries = [one.text for one in list_entries(store, "summary")]
-    assert [str(line) for line in first.lines] == summaries[:2]
-    assert [str(line) for line in second.lines] == summaries[2:]
+    assert [line.render("en") for line in first.lines] == summaries[:2]
+    assert [line.render("en") for line in second.lines] == summaries[2:]
     assert (first.previous_recap, second.previous_recap) == ("", list_entries(store, "recap")[0].text)
 
 
@@ -457,7 +457,7 @@ def test_long_messages_are_given_in_part(store: Store) -> None:
     refresh(store, teller, replace(SMALL, max_messages=1000, max_tokens=100_000, window_tokens=100_000))
     (material,) = teller.inputs
     assert len(material.text) < 13_500
-    assert str(material.lines[0]).startswith("User: first word")
+    assert material.lines[0].render("en").startswith("User: first word")
     assert material.lines[0].text.endswith("last")
 
 

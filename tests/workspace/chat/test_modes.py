@@ -179,7 +179,7 @@ def test_workflow_and_mentions_in_chinese(store: Store) -> None:
         cafe.chat.start(title="店里")
         model = ScriptedProvider(lambda who, _: f"{who}：喵。\n可可：不对。" if who == "牛奶" else "喵")
         assert replies(collect(cafe.chat.send("店里", "@牛奶帮我看下代码", model=model))) == {"牛奶": "喵。"}
-        assert "铲屎官: 牛奶帮我看下代码" in model.prompts[0][1]
+        assert "铲屎官：牛奶帮我看下代码" in model.prompts[0][1]
         cafe.chat.set_mode("店里", "workflow", roles={"coder": "牛奶", "reviewer": "可可", "tester": "布丁"})
         verdicts = iter(["修改：太长。", "通过"])
         model = ScriptedProvider(lambda who, _: next(verdicts) if who == "可可" else "通过，可以。")

@@ -215,7 +215,8 @@ class TerminalPrinter:
             self._current = line
             if line.text and not line.is_hidden:
                 if not line.has_head:
-                    print(f"{self._colours.paint(line.name, line.participant_id)}: ", end="")
+                    name = self._colours.paint(line.name, line.participant_id)
+                    print(render(message("{name}: {text}", name=name, text="")), end="")
                     line.has_head = True
                 print(line.text[line.shown :], end="", flush=True)
                 line.shown = len(line.text)
@@ -344,7 +345,7 @@ def format_message(said: Message, names: Participants, colours: NameColours, *, 
     if said.audience is not None:
         listeners = join_names([names.name_of(one) for one in said.audience])
         name = render(message("{name} (to {listeners} only)", name=name, listeners=listeners))
-    return f"{colours.paint(name, said.speaker)}: {text}"
+    return render(message("{name}: {text}", name=colours.paint(name, said.speaker), text=text))
 
 
 def list_names(ids: Iterable[str], names: Participants) -> Sentence | str:

@@ -16,7 +16,7 @@ from fabula.cli.tables import measure_width
 from fabula.conversation.model import Message
 from fabula.conversation.modes import DEFAULT_MODE
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Sentence, is_word, join_alternatives, message
+from fabula.core.messages import Sentence, is_word, join_alternatives, join_names, message
 from fabula.text.lookup import find_by_name
 from fabula.workspace.chat.mentions import list_called_names
 from fabula.workspace.conversations import LAST, LAST_WORD
@@ -278,7 +278,8 @@ def show_people(session: ChatSession, rest: str) -> None:
         mark = message("you") if one.id == session.me else message("waits") if one.id in chat.round.waiting else ""
         line = session.colours.paint(own[0], one.id)
         remarks = [*([render(mark)] if mark else []), *others]
-        print(f"{line} ({', '.join(printable(remark) for remark in remarks)})" if remarks else line)
+        noted = join_names([printable(remark) for remark in remarks])
+        print(render(message("{name} ({remark})", name=line, remark=noted)) if remarks else line)
     gone = sorted(attendance.participants - attendance.present)
     if gone:
         print_line(message("Left: {names}", names=list_names(gone, names)))

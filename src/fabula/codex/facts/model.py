@@ -126,7 +126,8 @@ class PromptFact(Struct, frozen=True, eq=False):
 
 
 KnownFacts = tuple[tuple[PromptFact, bool], ...]  # each with whether a place in its document decides on it
-_VantageKey = tuple[str | None, Perspective, str | None, frozenset[str], frozenset[str] | None]  # who is where
+# who is where, which documents they may be told, and which they do not know
+_VantageKey = tuple[str | None, Perspective, str | None, frozenset[str], frozenset[str] | None, frozenset[str]]
 
 
 class Facts:
@@ -196,7 +197,8 @@ class Facts:
             self._known = (timeline, {})
         cache, here = self._known[1], vantage.position
         document = None if here is None else here.document
-        key = (document, vantage.perspective, vantage.character, vantage.other_ids, vantage.documents)
+        told = (vantage.documents, vantage.unknown_documents)
+        key = (document, vantage.perspective, vantage.character, vantage.other_ids, *told)
         known = cache.get(key)
         if known is None:
             if len(cache) >= _MAX_VANTAGES:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from fabula.conversation.model import render_line
 from fabula.conversation.tables import TextOrigin
 from fabula.core.errors import Code
 from fabula.core.messages import Sentence
@@ -40,8 +41,9 @@ class TranscriptLine(Struct, frozen=True):
     speaker: str
     text: str
 
-    def __str__(self) -> str:
-        return f"{self.speaker}: {self.text}" if self.speaker else self.text
+    def render(self, language: str) -> str:
+        """The line with the name before it."""
+        return render_line(self.speaker, self.text, language)
 
 
 class RecapInput(Struct, frozen=True, kw_only=True):
@@ -57,7 +59,7 @@ class RecapInput(Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """All lines as one text."""
-        return "\n".join(map(str, self.lines))
+        return "\n".join(line.render(self.language) for line in self.lines)
 
 
 WriteRecap = Callable[[RecapInput], str]  # may raise a FabulaError

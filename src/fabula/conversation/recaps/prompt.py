@@ -16,7 +16,7 @@ from fabula.conversation.recaps.rounds import Round
 from fabula.conversation.tables import messages, participants
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
-from fabula.core.messages import Sentence, message
+from fabula.core.messages import ENGLISH, Sentence, message
 from fabula.core.view import Language
 from fabula.store.transaction import ReadTransaction
 from fabula.text.offsets import normalise
@@ -63,7 +63,7 @@ def _find_name(speaker: str, names: dict[str, str]) -> str:
 
 def shorten_transcript(lines: Sequence[TranscriptLine]) -> tuple[TranscriptLine, ...]:
     """Shorten a transcript: keep the first and last lines, and the beginning and end of long lines."""
-    if sum(len(str(line)) for line in lines) <= MAX_INPUT_CHARS:
+    if sum(len(line.render(ENGLISH)) for line in lines) <= MAX_INPUT_CHARS:
         return tuple(lines)
     max_lines = MAX_INPUT_CHARS // _MIN_LINE_CHARS
     kept = lines if len(lines) <= max_lines else (*lines[: max_lines // 2], *lines[-(max_lines // 2) :])

@@ -221,7 +221,7 @@ class _Loader(Struct, frozen=True):
 
     def _make_pinned(self, said: Message, attendance: Attendance) -> Fragment:
         words = said.pinned if said.pinned and said.pinned in said.content else said.content
-        name = self.participants.name_speaker(said)
+        name = self.participants.name_speaker(said, self.project.language)
         text = message("[Kept word for word, {name}] {words}", name=name, words=words)
         return Fragment(
             source=f"pinned:{said.id}",
@@ -254,7 +254,7 @@ def make_earlier_fragment(
     project: Project, said: Message, participants: Participants, known_to: frozenset[str] | None
 ) -> Fragment:
     """Make the fragment of a message that the history window does not show."""
-    name = participants.name_speaker(said)
+    name = participants.name_speaker(said, project.language)
     return Fragment(
         source=f"history:{said.id}",
         layer=Layer.RETRIEVED,

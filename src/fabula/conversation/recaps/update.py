@@ -148,7 +148,7 @@ class _Refresh(Struct, frozen=True):
             max_chars=self.rules.max_chars,
             timeout=self.rules.timeout,
         )
-        return recap_input, [*map(str, transcript), previous_recap]
+        return recap_input, [*(line.render(self.language) for line in transcript), previous_recap]
 
     def store_text(self, schedule: RecapSchedule, task: RecapTask, text: str) -> RecapEntry | None:
         """Store a text if the plan still contains its task; return None if not."""

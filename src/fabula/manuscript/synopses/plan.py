@@ -31,6 +31,7 @@ from fabula.text.keywords import find_present_words
 from fabula.text.names.main_characters import NO_CHARACTERS, CharacterFinder
 
 _MAX_PLANS = 4096
+_PlanKey = tuple[str, str, frozenset[str] | None, frozenset[str]]  # where, who, what may be told, what is unknown
 _COMMON_FRACTION = 8  # a word in more than one of so many synopses is ignored
 _MIN_COMMON = 4  # but not a word in at most so many
 _MAX_QUERY_WORDS = 24  # the rarest first
@@ -55,7 +56,7 @@ class ChapterSynopses:
             None if previous is None else previous.__dict__.get("relevance", previous._relevance)
         )
         self._rollups: RollupCache = RollupCache(previous._rollups if previous is not None else None)
-        self._plans: dict[tuple[str, str, frozenset[str] | None], tuple[Timeline, StorySoFar]] = {}
+        self._plans: dict[_PlanKey, tuple[Timeline, StorySoFar]] = {}
 
     @classmethod
     def for_manuscript(cls, manuscript: Manuscript, characters: CharacterFinder | None = None) -> ChapterSynopses:
@@ -105,14 +106,15 @@ class ChapterSynopses:
 
     def plan(self, document_id: str, vantage: Vantage, timeline: Timeline) -> StorySoFar:
         """The plan for a document and a vantage; the place within the document does not matter."""
-        key = (document_id, vantage.name if vantage.position is not None else f"{vantage.name}?", vantage.documents)
+        name = vantage.name if vantage.position is not None else f"{vantage.name}?"
+        key = (document_id, name, vantage.documents, vantage.unknown_documents)
         cached = self._plans.get(key)
         if cached is not None and cached[0] is timeline:
             return cached[1]
         if len(self._plans) >= _MAX_PLANS:
             self._plans.clear()
         chapters = list(self._chapters_before(document_id))
-        if not self._is_linear or vantage.documents is not None:
+        if not self._is_linear or vantage.documents is not None or vantage.unknown_documents:
             chapters = [chapter for chapter in chapters if is_visible(chapter, vantage, timeline)]
         story = plan_story_so_far(chapters, self.parts, self._rollups)
         self._plans[key] = (timeline, story)

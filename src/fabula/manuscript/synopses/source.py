@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import islice
 
 from fabula.context.gate import judge_fragment
+from fabula.context.reasons import explain_unnamed
 from fabula.context.request import SourceRequest
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
@@ -123,7 +124,7 @@ def _explain(
         return Reason.NOT_YET, ""
     reason = judge_fragment(chapter.gate_probe, source_request.vantage, view.timeline)
     if reason is not None and reason is not Reason.NOT_REVEALED:
-        return reason, ""
+        return reason, explain_unnamed(chapter.document_ids, source_request.vantage) or ""
     if _is_rolled_up(story, chapter, included):
         return Reason.NOT_CHOSEN, _ROLLED_UP
     return Reason.NOT_CHOSEN, _WITHOUT_SYNOPSIS

@@ -168,6 +168,11 @@ class NameMatcher:
                 _discard(self._spellings, spelling, name)
             _discard(self._folded, fold_case(level_punctuation(name)), name)
 
+    def list_spellings(self, owner: str) -> frozenset[str]:
+        """All spellings of the names of an owner, in lower case; a text without any of them does not name the owner."""
+        names = self._names.get(owner, ())
+        return frozenset(fold_case(level_punctuation(one)) for name in names for one in make_spellings(name, ()))
+
     def find(self, text: str) -> Sequence[NameMatch]:
         """Every match in order; a name with several owners is a match for each of them."""
         matches = self._cache.recent.get(text)

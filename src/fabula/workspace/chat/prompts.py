@@ -125,7 +125,7 @@ class ChatPrompts:
         return PinnedHistory(
             project=self._project.with_view(View(view.project, view.timeline, snapshots)),
             said=said,
-            label=label_speaker(said, names) if said is not None else "",
+            label=label_speaker(said, names, view.project.language) if said is not None else "",
             last_id=newest.id if newest is not None else "",
             later=tuple(f"history:{one.id}" for one in path[shown:]),
             secrets=tuple(one for one in path[:shown] if one.audience is not None and is_announcement(one)),
