@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from fabula.codex import Codex
 from fabula.context.phrases import load_phrases
 from fabula.context.recipes import NOVEL, RECIPES
-from fabula.context.request import Request
+from fabula.context.request import Principal, Request
 from fabula.conversation.documents import DocumentConversations, make_document_conversation_id
 from fabula.conversation.model import Conversations
 from fabula.conversation.participants import Participants, strip_revision
@@ -138,8 +138,11 @@ def find_recipe(request: Request, view: View) -> str:
     return request.recipe or (skill.recipe if skill is not None else NOVEL.name)
 
 
-def complete_request(request: Request, view: View) -> Request:
-    """Fill in what a request leaves open: a skill has its recipe and its perspective, a conversation its mode."""
+def complete_request(request: Request, view: View, principal: Principal) -> Request:
+    """Fill in what a request leaves open: a skill has its recipe and its perspective, a conversation its mode.
+
+    The request is one of the principal's, whatever it says.
+    """
     skill = (view.snapshot(Skills) or load_built_in()).skills.get(request.skill_id)
     conversations = view.snapshot(Conversations)
     mark = conversations.states.get(request.conversation_id) if conversations is not None else None
@@ -162,6 +165,7 @@ def complete_request(request: Request, view: View) -> Request:
         speaker_name=request.speaker_name or _name_speaker(request.speaker_id, view),
         input_name=request.input_name or find_user_name(request, view),
         now=request.now or datetime.now(),
+        principal=principal,
     )
     return request if recipe in _RECIPES_WITH_TEXT else _place_in_stored_text(request, view)
 
