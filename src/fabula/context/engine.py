@@ -173,19 +173,21 @@ class Engine:
         warnings += self._warn_of_sources(setup, measure.phrases)
         place = name_place(request.conversation_id, request.document_id)
         vantage = vantage or resolve_vantage(request, view)
+        before = continue_from(continuity, place, vantage, view.timeline)
         assembly = Assembly(
             request=request,
             view=view,
             recipe=recipe,
             preset=self._complete_preset(request.preset or recipe.preset, recipe.preset, view.snapshot(UserProfile)),
             fragments=fragments,
-            before=continue_from(continuity, place, vantage, view.timeline),
+            before=before,
             sources=setup.sources,
             gatherer=self._gatherer,
             limits=setup.limits,
             dry_run=dry_run,
             vantage=vantage,
             place=place,
+            same_place=before.document == place,
         )
         try:
             return assembly.run(measure, profile, warnings)

@@ -62,6 +62,8 @@ def has_known_ids(request: Request, view: View) -> bool:
 
 def has_known_people(request: Request, view: View) -> bool:
     """Return whether a view has the conversation, the character and the speaker of a request, if any, by their ids."""
+    if not (request.conversation_id or request.character or request.speaker_id):
+        return True
     codex, people = view.snapshot(Codex), view.snapshot(Participants)
     participants = people.by_id if people is not None else {}
     return (
@@ -110,8 +112,8 @@ def _name_speaker(speaker: str, view: View) -> str:
 
 def warn_of_absent_speaker(request: Request, view: View) -> tuple[str, ...]:
     """Return a warning where somebody is to speak who is away, takes no part, or is in no conversation."""
-    conversations = view.snapshot(Conversations)
-    if not request.speaker_id or conversations is None:
+    conversations = view.snapshot(Conversations) if request.speaker_id else None
+    if conversations is None:
         return ()
     people = view.snapshot(Participants) or Participants()
     attendance = conversations.attendances.get(request.conversation_id)
