@@ -121,11 +121,7 @@ class Assembly(Struct, kw_only=True):
     dry_run: bool
     vantage: Vantage
     place: str  # the conversation and document of the request, as a continuity names them
-
-    @property
-    def same_place(self) -> bool:
-        """Whether the last request was of the same conversation and document."""
-        return self.before.document == self.place
+    same_place: bool  # the last request was of the same conversation and document
 
     def run(self, measure: Measure, profile: BudgetProfile, warnings: Sequence[str]) -> Result:
         """Assemble the prompt; `warnings` are those of the engine."""

@@ -18,7 +18,14 @@ from msgspec.structs import replace
 from fabula.context.attachments import NO_ROOM_FOR_ATTACHMENT, is_attachment
 from fabula.context.budget import Limits
 from fabula.context.gate import Gate
-from fabula.context.measure import OTHER_SECTIONS, STABLE_SECTIONS, Measure, MeasuredFragment, MeasuredGroup
+from fabula.context.measure import (
+    OTHER_SECTIONS,
+    STABLE_SECTIONS,
+    Measure,
+    MeasuredFragment,
+    MeasuredGroup,
+    TextBlock,
+)
 from fabula.context.trace import FragmentOutcome, Reason, name_fragment
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment, Part
@@ -46,6 +53,7 @@ class Candidates(Struct):
     window: TextWindow | None = None
     window_tokens: int = 0
     stable_tokens: int | None = None  # of rules and settings, where they were counted before
+    rule_blocks: list[TextBlock] = field(default_factory=list)  # of all constraints and rules, once they were rendered
     outcomes: list[FragmentOutcome] = field(default_factory=list)
     not_revealed: set[int] = field(default_factory=set)  # ids of fragments the story has not revealed yet
 
@@ -97,7 +105,7 @@ def sort_candidates(
     sort = _sort_rules if limited else _sort_rules_once
     rules = sort(tuple(stable), tuple(limited))
     candidates.constraints, candidates.rules, candidates.settings = rules.constraints, rules.rules, rules.settings
-    candidates.stable_tokens = rules.stable_tokens
+    candidates.stable_tokens, candidates.rule_blocks = rules.stable_tokens, rules.rule_blocks
     candidates.outcomes += rules.outcomes
     _drop_duplicates(candidates, ("retrieved",), _by_score)
     return candidates
@@ -122,14 +130,18 @@ def _admit(
 ) -> list[MeasuredFragment]:
     """The fragments of a group that pass, measured. A text window becomes the one of the candidates."""
     pieces: list[MeasuredFragment] = []
-    judge, recent = gate.judge, measure.measured.recent
+    judge, recent, project_id = gate.judge, measure.measured.recent, gate.project_id
     for fragment in group:
+        known = recent.get(id(fragment))  # most fragments come again with each request
+        if known is None or known.fragment is not fragment or excluded:
+            known = None
+        elif known.is_unrestricted and fragment.project_id == project_id:
+            pieces.append(known)
+            continue
         reason = judge(fragment)
-        if reason is None and not excluded:
-            known = recent.get(id(fragment))
-            if known is not None and known.fragment is fragment:  # most fragments come again with each request
-                pieces.append(known)
-                continue
+        if reason is None and known is not None:
+            pieces.append(known)
+            continue
         not_revealed = reason is Reason.NOT_REVEALED
         if not_revealed:
             candidates.not_revealed.add(id(fragment))
@@ -305,7 +317,7 @@ def limit_injected(candidates: Candidates, limit: int | None, measure: Measure) 
             prompt = piece.fragment.display_name
             warnings.append(measure.phrases.format_warning(Code.FIXED_PROMPT_DROPPED, name=prompt))
     for name, ids in dropped.items():
-        candidates.stable_tokens = None
+        candidates.stable_tokens, candidates.rule_blocks = None, []
         setattr(candidates, name, [piece for piece in getattr(candidates, name) if id(piece) not in ids])
     return warnings
 

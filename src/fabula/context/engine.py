@@ -31,6 +31,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Fragment
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.similar_names import find_similar_names
+from fabula.core.story import Vantage
 from fabula.core.view import Language, Project, View
 from fabula.text.tokens.models import Model, find_model
 from fabula.text.tokens.tokenizer import (
@@ -113,15 +114,17 @@ class Engine:
         *,
         fragments: Iterable[Fragment] = (),
         continuity: Continuity = NO_CONTINUITY,
+        vantage: Vantage | None = None,
     ) -> Result:
         """Assemble one prompt. `fragments` are candidates beside what the sources offer.
 
         The `source` of a fragment is its identity: of retrieved fragments with the same one, the best is used.
+        `vantage` is that of a request which was validated before.
         """
-        request = validate_request(request)
+        request = request if vantage is not None else validate_request(request)
         place = f"{request.project_id}\x1f{request.conversation_id or request.document_id}"
         with self._admission.admit(place), ANSWERING:
-            result = self._assemble(request, view, list(fragments), continuity, dry_run=False)
+            result = self._assemble(request, view, list(fragments), continuity, vantage, dry_run=False)
         with self._count_lock:
             self._counts = (self._counts[0] + 1, self._counts[1] + result.token_count)
         return result
@@ -138,9 +141,10 @@ class Engine:
         *,
         fragments: Iterable[Fragment] = (),
         continuity: Continuity = NO_CONTINUITY,
+        vantage: Vantage | None = None,
     ) -> Result:
         """A dry run (ctx-9): its trace also says what was never offered, and the continuity stays as it was."""
-        request = validate_request(request)
+        request = request if vantage is not None else validate_request(request)
         if not (self._settings.debug and request.principal.may_inspect):
             raise FabulaError(
                 Code.INSPECT_FORBIDDEN,
@@ -149,7 +153,7 @@ class Engine:
                     "Ask the owner of this project."
                 ),
             )
-        return self._assemble(request, view, list(fragments), continuity, dry_run=True)
+        return self._assemble(request, view, list(fragments), continuity, vantage, dry_run=True)
 
     def _assemble(
         self,
@@ -157,6 +161,7 @@ class Engine:
         view: View | None,
         fragments: Sequence[Fragment],
         continuity: Continuity,
+        vantage: Vantage | None,
         *,
         dry_run: bool,
     ) -> Result:
@@ -168,20 +173,23 @@ class Engine:
         measure = self._find_measure(request, view.project.language, warnings)
         profile = self._check_profile(view.snapshot(BudgetProfile), measure.phrases, warnings)
         warnings += self._warn_of_sources(setup, measure.phrases)
-        place, vantage = name_place(request.conversation_id, request.document_id), resolve_vantage(request, view)
+        place = name_place(request.conversation_id, request.document_id)
+        vantage = vantage or resolve_vantage(request, view)
+        before = continue_from(continuity, place, vantage, view.timeline)
         assembly = Assembly(
             request=request,
             view=view,
             recipe=recipe,
             preset=self._complete_preset(request.preset or recipe.preset, recipe.preset, view.snapshot(UserProfile)),
             fragments=fragments,
-            before=continue_from(continuity, place, vantage, view.timeline),
+            before=before,
             sources=setup.sources,
             gatherer=self._gatherer,
             limits=setup.limits,
             dry_run=dry_run,
             vantage=vantage,
             place=place,
+            same_place=before.document == place,
         )
         try:
             return assembly.run(measure, profile, warnings)

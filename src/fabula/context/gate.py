@@ -68,20 +68,22 @@ def judge_fragment(fragment: Fragment, vantage: Vantage, timeline: Timeline) -> 
             strictest = reason
         elif reason is not None:
             return reason
-        is_known = is_known and _has_learned(visibility, vantage, timeline)
-        is_known = is_known and knows_document(visibility.document, vantage, timeline)
+        if visibility.learned_at:
+            is_known = is_known and _has_learned(visibility, vantage, timeline)
+        if visibility.document:
+            is_known = is_known and knows_document(visibility.document, vantage, timeline)
     return strictest if is_known else Reason.NOT_KNOWN
 
 
 def judge_visibility(visibility: Visibility | Fragment, vantage: Vantage, timeline: Timeline) -> Reason | None:
     """The reason against one visibility alone; for sources whose material brings other material along."""
-    here, is_author = vantage.position, vantage.perspective is Perspective.AUTHOR
+    here, known_to = vantage.position, visibility.known_to
     if visibility.until is not None and timeline.has_reached(visibility.until, here):
         return Reason.NO_LONGER
-    if visibility.known_to is not None and not is_author and visibility.known_to.isdisjoint(vantage.knowers):
+    if known_to is not None and vantage.perspective is not Perspective.AUTHOR and known_to.isdisjoint(vantage.knowers):
         return Reason.NOT_KNOWN
     if visibility.since is not None and not timeline.has_reached(visibility.since, here):
-        return Reason.NOT_REVEALED if is_author else Reason.NOT_YET
+        return Reason.NOT_REVEALED if vantage.perspective is Perspective.AUTHOR else Reason.NOT_YET
     return None
 
 

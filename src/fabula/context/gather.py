@@ -34,6 +34,7 @@ log = logging.getLogger("fabula.context")
 
 # Errors that a source may raise about the request: they refuse it.
 _REFUSALS = frozenset({Code.CURSOR_INVALID, Code.DOCUMENT_STALE, Code.DOCUMENT_UNKNOWN, Code.SKILL_UNKNOWN})
+_NOTHING: tuple[Fragment, ...] = ()  # what many sources answer to most requests
 _MAX_HANGING = 8  # calls of one source that may hang before it is not asked any more
 
 SourceAnswer = Iterable[Fragment] | Awaitable[Iterable[Fragment]] | AsyncIterable[Fragment]
@@ -193,7 +194,8 @@ class Gatherer:
                 if calls and source.name in calls:
                     fragments = self._wait(source, calls[source.name], deadline)
                 else:
-                    fragments = self._check(source.fragments(source_request, view))
+                    answer = source.fragments(source_request, view)
+                    fragments = _NOTHING if answer is _NOTHING else self._check(answer)
             except Exception as error:
                 if isinstance(error, FabulaError) and error.code in _REFUSALS:
                     raise

@@ -32,6 +32,9 @@ class TextBlock(Struct, frozen=True, eq=False, gc=False):
     last_paragraph: int = 0
 
 
+_NO_BLOCK = TextBlock("", 0)
+
+
 class MeasuredFragment(Struct, frozen=True, eq=False, gc=False):
     """A fragment as it is rendered, the section it belongs to, and the tokens it adds to the prompt.
 
@@ -42,7 +45,8 @@ class MeasuredFragment(Struct, frozen=True, eq=False, gc=False):
     text: str
     tokens: int
     section: str = ""
-    block: TextBlock = TextBlock("", 0)
+    block: TextBlock = _NO_BLOCK
+    is_unrestricted: bool = False  # as the fragment is, which needs no gate then
 
     @property
     def kind(self) -> str:
@@ -124,24 +128,20 @@ class Measure:
 
     def _measure(self, fragment: Fragment, mark: str) -> MeasuredFragment:
         text, section, count = fragment.text.strip(), section_of(fragment), self.tokenizer.count
-        if not text:
-            return MeasuredFragment(fragment, "", 0, section)
-        if mark:
+        tokens, block, per_message = 0, _NO_BLOCK, self.model.tokens_per_message
+        if mark and text:
             text = mark + text.replace(BLOCK_SEPARATOR, BLOCK_SEPARATOR + mark)
-        if section == "constraints" or (section == "settings" and fragment.placement is None):
+        if section == "constraints" or (section == "settings" and fragment.placement is None):  # a line of a list
             text = " ".join(text.split("\n"))
-        per_message = self.model.tokens_per_message
-        if section == "constraints":
-            return MeasuredFragment(fragment, text, count(f"100. {text}\n"), section)
-        if section == "settings" and fragment.placement is None:
-            return MeasuredFragment(fragment, text, count(f"- {text}\n"), section)
-        if section in ("history", "instruction"):
+            tokens = count(f"100. {text}\n" if section == "constraints" else f"- {text}\n") if text else 0
+        elif text and section in ("history", "instruction"):
             block = TextBlock(text + BLOCK_SEPARATOR, self.count_block(text), count(text))
             tokens = count(text) + per_message if section == "history" else block.tokens
-            return MeasuredFragment(fragment, text, tokens, section, block)
-        block = self.make_block(text)
-        around = 2 * per_message if fragment.placement is not None else 0  # it may split a message in two
-        return MeasuredFragment(fragment, text, block.tokens + around, section, block)
+        elif text:
+            block = self.make_block(text)
+            around = 2 * per_message if fragment.placement is not None else 0  # it may split a message in two
+            tokens = block.tokens + around
+        return MeasuredFragment(fragment, text, tokens, section, block, fragment.is_unrestricted)
 
     def measure_group(self, fragments: tuple[Fragment, ...]) -> MeasuredGroup:
         """A tuple of fragments, as snapshots hold them: it comes again with each request, and is measured once."""

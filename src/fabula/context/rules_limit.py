@@ -46,9 +46,15 @@ def fit_rules(
     measure: Measure,
     available: int,
     before: Continuity | None,
+    rendered: list[TextBlock],
 ) -> RulesSelection:
-    """Select the rules that stay. `available` are the tokens of all layers; `before` is of the same document."""
-    selection = RulesSelection(constraints, rules, render_rules(constraints, rules, measure))
+    """Select the rules that stay. `available` are the tokens of all layers; `before` is of the same document.
+
+    `rendered` gets the blocks of all rules, unless they were rendered for an earlier request with the same ones.
+    """
+    if not rendered:
+        rendered[:] = render_rules(constraints, rules, measure)
+    selection = RulesSelection(constraints, rules, rendered)
     tokens, limit = selection.tokens, budget.rules_limit
     if tokens <= limit and tokens <= available:
         return selection

@@ -134,8 +134,8 @@ def _mask_documents(index: SearchIndex, scope: SearchScope) -> Mask:
     if granted is not None:
         told = [one.id in granted or one.id.startswith(CONVERSATION_PREFIX) for one in index.documents]
         reached &= np.array(told, np.bool_)
-    numbers = [number for one in unknown if (number := index.document_numbers.get(one)) is not None]
-    reached[numbers] = False
+    hidden = [number for one in unknown if (number := index.document_numbers.get(one)) is not None]
+    reached[hidden] = False
     mask = np.repeat(reached, index.passage_counts)
     if index.conversations is None:
         index.conversations = [one for one in index.documents if one.id.startswith(CONVERSATION_PREFIX)]

@@ -94,15 +94,19 @@ class RouteTable:
         async def handle(request: Request[Any, Any, Any]) -> Reply:
             body = b"" if route.method == "GET" else await receive_body(request)
             headers = get_headers(request.scope)
-            if route.method == "POST" and "idempotency-key" in headers:  # who may not ask gets no kept answer either
-                await self.workspace.call(self._read, route, request, body, headers)
-            return await self._answer_once(route, request, body, lambda: self._answer(route, request, body, headers))
+            if route.method != "POST" or "idempotency-key" not in headers:
+                return await answer(route, request, body, headers)
+            await self.workspace.call(self._read, route, request, body, headers)  # who may not ask gets no kept answer
+            return await self._answer_once(route, request, body, lambda: answer(route, request, body, headers))
 
+        answer = self._answer if route.queue_key is None else self._answer_bounded
         return self._register(route, handle)
 
     def _register(self, route: Route, handle: Callable[..., Any]) -> HTTPRouteHandler:
+        """Make a handler. Litestar calls it as a hook before itself, and need not read arguments for it then."""
         path = API + route.path.replace("}", ":str}")
-        return HTTPRouteHandler(path, http_method=route.method, status_code=200, name=route.name)(handle)
+        make = HTTPRouteHandler(path, http_method=route.method, status_code=200, name=route.name, before_request=handle)
+        return make(handle)
 
     def _make_upload_handler(self, route: Route) -> HTTPRouteHandler:
         async def handle(request: Request[Any, Any, Any]) -> Reply:
@@ -183,8 +187,6 @@ class RouteTable:
         self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
     ) -> Reply:
         call_in_thread = self.workspace.call
-        if route.queue_key is not None:
-            return await self._answer_bounded(route, request, body, headers)
         if not is_coroutine(route):
             return await call_in_thread(self._run, route, request, body, headers)
         call, _ = await call_in_thread(self._read, route, request, body, headers)

@@ -344,6 +344,10 @@ class ProjectHandle:
                 character = character and find_knower(view, reading, character)
                 if speaker and reading is not None:
                     speaker = find_speaker(view, reading, speaker)
+        found = (document, conversation, character, speaker)
+        named = (request.document_id, request.conversation_id, request.character, request.speaker_id)
+        if found == named and not request.include and not request.exclude:
+            return request
         include = tuple(find_included(view, name) for name in request.include)
         exclude = tuple(find_excluded(view, name) for name in request.exclude)
         return replace(
@@ -380,11 +384,11 @@ class ProjectHandle:
             found = (view.snapshot(Manuscript) or Manuscript()).by_id.get(document)
             return None if found is None else found.text
 
-        request = read_request(data, text_of, uploads or {})
+        request = read_request(data, text_of, uploads or {}, principal=self.principal)
         request = request if request.project_id else replace(request, project_id=self.id)
         view = self._load_view(request.conversation_id)
-        preset = request.preset if request.preset is not None else view.snapshot(Preset)
-        return self._resolve_names(replace(request, preset=preset, principal=self.principal), view)
+        preset = view.snapshot(Preset) if request.preset is None else None
+        return self._resolve_names(request if preset is None else replace(request, preset=preset), view)
 
     def assemble(self, request: Request, *, working_memory: WorkingMemory = EMPTY_WORKING_MEMORY) -> Result:
         """Assemble the prompt for a request, following on from the last one of its kind (ctx-2).
@@ -438,7 +442,7 @@ class ProjectHandle:
         if self.store is not None and not has_known_ids(request, view):
             request = self._resolve_names(request, view)
             view = self._load_view(request.conversation_id)
-        request = replace(complete_request(request, view), principal=self.principal)
+        request = complete_request(request, view, self.principal)
         own_conversation = find_document_conversation(request, view)
         if own_conversation:
             view = self._load_view(own_conversation)
@@ -451,7 +455,7 @@ class ProjectHandle:
         fragments = working_memory.fragments(view.project.id, view.project.language)
         continuity = self._continuity.load(view.project.id, keys, self._expected)
         with record_span("assembly") as notes:
-            result = assemble(request, view, fragments=fragments, continuity=continuity)
+            result = assemble(request, view, fragments=fragments, continuity=continuity, vantage=vantage)
             notes.add("fabula.prompt_tokens", result.token_count)
         if absent := warn_of_absent_speaker(request, view):
             result = replace(result, warnings=(*result.warnings, *absent))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from fabula.codex import Codex
 from fabula.context.phrases import load_phrases
 from fabula.context.recipes import NOVEL, RECIPES
-from fabula.context.request import Request
+from fabula.context.request import Principal, Request
 from fabula.conversation.documents import DocumentConversations, make_document_conversation_id
 from fabula.conversation.model import Conversations
 from fabula.conversation.participants import Participants, strip_revision
@@ -62,6 +62,8 @@ def has_known_ids(request: Request, view: View) -> bool:
 
 def has_known_people(request: Request, view: View) -> bool:
     """Return whether a view has the conversation, the character and the speaker of a request, if any, by their ids."""
+    if not (request.conversation_id or request.character or request.speaker_id):
+        return True
     codex, people = view.snapshot(Codex), view.snapshot(Participants)
     participants = people.by_id if people is not None else {}
     return (
@@ -110,8 +112,8 @@ def _name_speaker(speaker: str, view: View) -> str:
 
 def warn_of_absent_speaker(request: Request, view: View) -> tuple[str, ...]:
     """Return a warning where somebody is to speak who is away, takes no part, or is in no conversation."""
-    conversations = view.snapshot(Conversations)
-    if not request.speaker_id or conversations is None:
+    conversations = view.snapshot(Conversations) if request.speaker_id else None
+    if conversations is None:
         return ()
     people = view.snapshot(Participants) or Participants()
     attendance = conversations.attendances.get(request.conversation_id)
@@ -138,8 +140,11 @@ def find_recipe(request: Request, view: View) -> str:
     return request.recipe or (skill.recipe if skill is not None else NOVEL.name)
 
 
-def complete_request(request: Request, view: View) -> Request:
-    """Fill in what a request leaves open: a skill has its recipe and its perspective, a conversation its mode."""
+def complete_request(request: Request, view: View, principal: Principal) -> Request:
+    """Fill in what a request leaves open: a skill has its recipe and its perspective, a conversation its mode.
+
+    The request is one of the principal's, whatever it says.
+    """
     skill = (view.snapshot(Skills) or load_built_in()).skills.get(request.skill_id)
     conversations = view.snapshot(Conversations)
     mark = conversations.states.get(request.conversation_id) if conversations is not None else None
@@ -162,6 +167,7 @@ def complete_request(request: Request, view: View) -> Request:
         speaker_name=request.speaker_name or _name_speaker(request.speaker_id, view),
         input_name=request.input_name or find_user_name(request, view),
         now=request.now or datetime.now(),
+        principal=principal,
     )
     return request if recipe in _RECIPES_WITH_TEXT else _place_in_stored_text(request, view)
 

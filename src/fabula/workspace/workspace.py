@@ -166,6 +166,13 @@ class Workspace:
         return StoredContinuity(self.store)
 
     @cached_property
+    def _open_handle(self) -> Callable[..., ProjectHandle]:
+        """What makes the handle of a project, with what all of them share."""
+        from fabula.workspace.project import ProjectHandle
+
+        return partial(ProjectHandle, embedding=self._embedding, continuity=self._continuity, store=self._store)
+
+    @cached_property
     def _threads(self) -> ThreadPoolExecutor:
         from concurrent.futures import ThreadPoolExecutor
 
@@ -175,7 +182,7 @@ class Workspace:
     def project(self, name: str, principal: Principal | None = None) -> ProjectHandle:
         """Open a project of the store by its id or title, for a principal; for the owner by default."""
         from fabula.context.request import Principal
-        from fabula.workspace.project import OWNER_PRINCIPAL, ProjectHandle
+        from fabula.workspace.project import OWNER_PRINCIPAL
 
         project_id = name if self.store.has_project(name) else projects.find_project(self.store, name).id
         asking = principal or OWNER_PRINCIPAL
@@ -184,13 +191,10 @@ class Workspace:
                 Code.REQUEST_INVALID,
                 message("A project is opened for a `Principal`, not for {principal!r}.", principal=principal),
             )
-        return ProjectHandle(
+        return self._open_handle(
             lambda conversation: self.views.view(project_id, user=asking.user, conversation=conversation),
             self.engine,
-            embedding=self._embedding,
-            continuity=self._continuity,
             principal=asking,
-            store=self.store,
             project_id=project_id,
         )
 
@@ -567,23 +571,17 @@ class Workspace:
         whether it has. Its view is in memory, and its search index where prompts have passages. It neither searches by
         meaning nor asks a database server, nor sources that may wait.
         """
-        from fabula.workspace.project import ProjectHandle
-
-        store = self.store
-        may_wait = store.file is None or bool(self._more_sources)
+        may_wait = self.store.file is None or bool(self._more_sources)
         ready = None if may_wait else self.views.find_ready(project_id, user=principal.user)
         if ready is None or self._embedding.resolve(ready[0]).search is not None:
             return None
         view, expected = ready
-        return ProjectHandle(
+        return self._open_handle(
             lambda conversation: (
                 self.views.view(project_id, user=principal.user, conversation=conversation) if conversation else view
             ),
             self.engine,
-            embedding=self._embedding,
-            continuity=self._continuity,
             principal=principal,
-            store=store,
             project_id=project_id,
             expected=expected,
         )

@@ -58,7 +58,9 @@ def fit(
             tokens=fixed,
         )
     last = before if same_place else None
-    rules = fit_rules(candidates.constraints, candidates.rules, budget, measure, available, last)
+    rules = fit_rules(
+        candidates.constraints, candidates.rules, budget, measure, available, last, candidates.rule_blocks
+    )
     selection.rules = rules.blocks
     selection.included += (rules.constraints, rules.rules)
     selection.warnings += rules.warnings

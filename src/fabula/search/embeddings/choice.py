@@ -47,7 +47,7 @@ class EmbeddingChoice:
     def __init__(self, override: SemanticSearch | None = None, environ: Mapping[str, str] = os.environ) -> None:
         """`override` is used whatever the settings say."""
         self._override = override
-        self._environ = environ
+        self._environ, self._machine_choice = environ, environ.get(EMBEDDING_VARIABLE)  # every request asks for it
         self._lock = threading.Lock()
         self._statuses: dict[str, EmbeddingStatus] = {}
 
@@ -56,7 +56,7 @@ class EmbeddingChoice:
         if self._override is not None:
             return EmbeddingStatus(self._override)
         setting = view.snapshot(EmbeddingSetting)
-        choice = (setting.value if setting is not None else None) or self._environ.get(EMBEDDING_VARIABLE) or default
+        choice = (setting.value if setting is not None else None) or self._machine_choice or default
         if choice == OFF:
             return _NO_SEARCH
         key = repr(choice)

@@ -10,7 +10,7 @@ from msgspec.json import encode
 from msgspec.structs import asdict
 
 from fabula.context.recipes.preset import Preset
-from fabula.context.request import Attachment, Request
+from fabula.context.request import Attachment, Principal, Request
 from fabula.context.result import Result
 from fabula.context.trace import Verdict
 from fabula.core.errors import Code, FabulaError
@@ -21,6 +21,8 @@ from fabula.skills.source import choose_skill
 from fabula.text.offsets import map_to_normalised, normalise, utf16_to_code_points
 from fabula.text.windows import BLOCK_SEPARATOR
 from fabula.workspace.schemas.schema import Schema, decode, describe
+
+_OWNER = Principal()
 
 
 class AttachmentSent(Schema):
@@ -155,9 +157,13 @@ class Explanation(Schema):
 
 
 def read_request(
-    data: bytes | str | AssembleRequest, text_of: Callable[[str], str | None], uploads: Mapping[str, str] | None = None
+    data: bytes | str | AssembleRequest,
+    text_of: Callable[[str], str | None],
+    uploads: Mapping[str, str] | None = None,
+    *,
+    principal: Principal = _OWNER,
 ) -> Request:
-    """Read a request from JSON, or from what was decoded already.
+    """Read a request from JSON, or from what was decoded already, on behalf of a principal.
 
     `text_of` returns a document's stored text, to count units in. `uploads` has the files that attachments may refer
     to, by id.
@@ -180,8 +186,9 @@ def read_request(
         fields["selection"] = (to_offset(wire.selection[0]), to_offset(wire.selection[1]))
     if wire.unsaved_text is not None:
         fields["unsaved_text"] = normalise(wire.unsaved_text)
-    fields["attachments"] = tuple(_read_attachment(one, uploads or {}) for one in wire.attachments)
-    return Request(**fields)
+    if wire.attachments:
+        fields["attachments"] = tuple(_read_attachment(one, uploads or {}) for one in wire.attachments)
+    return Request(**fields, principal=principal)
 
 
 def _read_attachment(sent: AttachmentSent, uploads: Mapping[str, str]) -> Attachment:
