@@ -51,7 +51,7 @@ def test_a_card_has_no_progression_before_its_place(story: ProjectHandle) -> Non
 def test_a_card_holds_what_its_knower_knows_at_the_place(story: ProjectHandle) -> None:
     story.codex.add("Jonas Reed", kind="character", description="Mends nets.")
     story.codex.add_progression("Jonas Reed", "Has killed the old keeper.", since="2", known_to=["Mara Venn"])
-    story.codex.add_progression("Jonas Reed", "Is to be hanged.", since="5")
+    story.codex.add_progression("Jonas Reed", "Is to be hanged.", since="5", known_to=["Mara Venn"])
     author, mara, will, reader = (
         story.mentions.read_card("Jonas Reed", chapter="4", knower=one) for one in ("", "Mara", "Will Tarn", "reader")
     )

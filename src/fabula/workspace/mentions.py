@@ -24,8 +24,6 @@ from fabula.text.names.disambiguation import Mention, resolve_mentions
 from fabula.workspace.names import find_character_ids, find_entry, find_knower, find_view_document, read_group
 from fabula.workspace.verbs import ProjectVerbs
 
-_LATER = frozenset({Reason.NOT_YET, Reason.NOT_REVEALED})
-
 
 class EntryCard(Struct, frozen=True, kw_only=True):
     """An entry as it stands at a place: its text there, and how much of it is not told.
@@ -72,12 +70,13 @@ class MentionVerbs(ProjectVerbs):
         if vantage.perspective is not Perspective.AUTHOR and (reason := judge_fragment(first, vantage, view.timeline)):
             return replace(card, reason=_explain(first, reason, vantage, view, codex))
         hidden = {one.source: reason for one in others if (reason := judge_fragment(one, vantage, view.timeline))}
-        later = [one.source for one in others[: len(found.progressions)] if hidden.get(one.source) in _LATER]
+        later = {one.source for one in others if one.since and not view.timeline.has_reached(one.since, position)}
+        unknown = {source for source, reason in hidden.items() if reason is Reason.NOT_KNOWN}
         return replace(
             card,
             text="\n".join(one.text for one in (first, *others) if one.source not in hidden),
-            later_count=len(later),
-            unknown_count=sum(reason is Reason.NOT_KNOWN for reason in hidden.values()),
+            later_count=sum(one.source in later for one in others[: len(found.progressions)]),
+            unknown_count=len(unknown - later),
         )
 
     def _find_vantage(self, knower: str, position: Position | None) -> Vantage:

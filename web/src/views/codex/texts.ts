@@ -9,7 +9,7 @@ export const texts = defineTexts({
   kind: { en: "Kind", zh: "类型" },
   allKinds: { en: "All kinds", zh: "所有类型" },
   level: { en: "When the model reads it", zh: "模型何时读到它" },
-  allLevels: { en: "Read or not", zh: "不论是否读到" },
+  allLevels: { en: "Read or not", zh: "读或不读" },
   always: { en: "always", zh: "始终" },
   when_detected: { en: "where the text names it", zh: "正文提到它时" },
   manual: { en: "only where you pin it", zh: "只在您固定它时" },
