@@ -77,7 +77,8 @@ def test_a_conversation_without_a_title_goes_by_who_talks_and_its_first_words(
     open_page: OpenPage, story: ProjectHandle
 ) -> None:
     made = story.chat.start(["Mara Venn"])
-    story.conversations.record(made.conversation_id, "Who lit the lamp?", speaker="player:local")
+    player = next(one.name for one in made.present if one.id.startswith("player:"))
+    story.conversations.record(made.record.id, "Who lit the lamp?", speaker=player)
     page = open_page(f"#/{story.id}/talk")
     page.get_by_role("option", name="Mara Venn: “Who lit the lamp?”").click()
     expect(page.get_by_role("heading", name="Mara Venn: “Who lit the lamp?”")).to_be_visible()
