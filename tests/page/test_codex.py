@@ -81,7 +81,7 @@ def test_an_entry_is_read_through_other_eyes_without_their_secrets(open_page: Op
 
 
 def test_a_card_says_in_a_sentence_when_the_model_reads_it(open_page: OpenPage, story: ProjectHandle) -> None:
-    story.codex.add("Old Pike", kind="character", level="manual")
+    story.codex.add("Old Pike", kind="item", level="manual")
     page = open_page(f"#/{story.id}/codex/will")
     expect(page.get_by_role("main").get_by_text("The model reads it wherever your text names it.")).to_be_visible()
     page.get_by_role("option", name=re.compile("Old Pike")).click()
