@@ -129,8 +129,7 @@ def test_looks_steps_and_names_by_the_way_are_no_facts(text: str, language: Lang
 
 def test_who_is_told_of_often_has_five_facts_though_none_is_very_likely() -> None:
     told = [
-        f"Mara carried the letters of the {number} to the island every winter, because the pilots on the quay had no "
-        "boat of their own."
+        f"Mara carried the letters of the {number} to the island in winter, for the pilots on the quay had no boat."
         for number in ("cook", "priest", "doctor", "smith", "baker", "miller", "weaver", "cooper", "joiner", "tailor")
     ]
     assert not [fact for fact in find_facts("\n\n".join(told)) if fact.is_lasting]

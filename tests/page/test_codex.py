@@ -57,6 +57,37 @@ def test_a_change_can_be_a_secret_of_some_from_the_beginning(open_page: OpenPage
     assert story.codex.find("mara").progressions[-1].known_to == frozenset({"mara"})
 
 
+def test_an_entry_is_read_through_other_eyes_without_their_secrets(open_page: OpenPage, story: ProjectHandle) -> None:
+    story.codex.add("Odile Marsh", kind="character", description="Keeps bees.")
+    story.codex.add_progression("Odile Marsh", "Odile has burnt the log.", since="2", known_to=["Mara Venn"])
+    story.codex.add("The black ledger", kind="item", description="Names every bribe.", known_to=["Grace"])
+    story.codex.set_knowledge("The black ledger", "Will Tarn", since="5")
+    page = open_page(f"#/{story.id}/codex/{story.codex.find('Odile Marsh').id}")
+    side = page.get_by_role("complementary", name="As the model reads it")
+    eyes = side.get_by_label("Through whose eyes")
+    expect(side.get_by_text("Odile has burnt the log.")).to_be_visible()
+    eyes.select_option(label="Will Tarn")
+    expect(side.get_by_text("1 secret is kept from Will Tarn.")).to_be_visible()
+    expect(side.get_by_text("Keeps bees.")).to_be_visible()
+    expect(side.get_by_text("burnt the log")).to_have_count(0)
+    eyes.select_option(label="Mara Venn")
+    expect(side.get_by_text("Odile has burnt the log.")).to_be_visible()
+    eyes.select_option(label="Will Tarn")
+    side.get_by_label("At the end of").select_option(index=3)
+    page.get_by_role("option", name=re.compile("The black ledger")).click()
+    expect(side.get_by_text("says nothing of it: Will Tarn does not know this until chapter 5.")).to_be_visible()
+    expect(side.get_by_text("bribe")).to_have_count(0)
+    assert find_problems(page) == []
+
+
+def test_a_card_says_in_a_sentence_when_the_model_reads_it(open_page: OpenPage, story: ProjectHandle) -> None:
+    story.codex.add("Old Pike", kind="item", level="manual")
+    page = open_page(f"#/{story.id}/codex/will")
+    expect(page.get_by_role("main").get_by_text("The model reads it wherever your text names it.")).to_be_visible()
+    page.get_by_role("option", name=re.compile("Old Pike")).click()
+    expect(page.get_by_role("main").get_by_text("The model reads it only where you pin it.")).to_be_visible()
+
+
 def test_a_proposal_is_accepted_with_its_evidence(open_page: OpenPage, story: ProjectHandle) -> None:
     page = open_page(f"#/{story.id}/codex/proposals")
     proposal = page.get_by_role("region", name="Jory", exact=True)
@@ -101,7 +132,7 @@ def test_what_the_book_says_of_an_entry_is_opened_used_dismissed_and_listed_agai
     facts.get_by_role("button", name=re.compile("more sentence")).click()
     told = item.filter(has_text=LASTING)
     expect(told).to_contain_text("known to")
-    expect(told).to_contain_text("may enter prompts")
+    expect(told).to_contain_text("the model may read it")
     told.get_by_role("button", name="Add as a change").click()
     expect(item.filter(has_text=LASTING)).to_have_count(0)
     expect(page.get_by_role("region", name="What changes").get_by_text(LASTING)).to_be_visible()

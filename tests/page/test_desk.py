@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from playwright.sync_api import Page, Route, expect
 
@@ -360,11 +361,71 @@ def test_an_earlier_version_is_compared_and_restored(open_page: OpenPage, story:
     page = open_chapter(open_page, story)
     page.keyboard.press("Control+Shift+H")
     dialog = page.get_by_role("dialog", name="Earlier versions")
-    expect(dialog.locator("ins")).to_contain_text("A line too much.")
+    expect(dialog.locator(".difference ins")).to_contain_text("A line too much.")
     dialog.get_by_role("button", name="Restore this version").click()
     wait_text(story, "ch-06", before)
     show_end(page)
     expect(page.locator(".cm-content")).not_to_contain_text("A line too much.")
+
+
+def test_versions_stand_the_newest_first_with_what_each_replaced(open_page: OpenPage, story: ProjectHandle) -> None:
+    chapter = story.chapters.add("Pier", text="She took the lamp from its hook.").id
+    story.chapters.replace_words("lamp", "lantern")
+    story.chapters.replace_words("hook", "nail")
+    page = open_chapter(open_page, story, chapter)
+    page.keyboard.press("Control+Shift+H")
+    versions = page.get_by_role("dialog", name="Earlier versions").get_by_role("listitem")
+    expect(versions).to_have_count(3)
+    expect(versions.nth(0)).to_contain_text("The present text")
+    expect(versions.nth(0)).to_contain_text("text replaced")
+    expect(versions.nth(0).locator("del")).to_have_text("hook")
+    expect(versions.nth(0).locator("ins")).to_have_text("nail")
+    expect(versions.nth(1).locator("del")).to_have_text("lamp")
+    expect(versions.nth(1).locator("ins")).to_have_text("lantern")
+    expect(versions.nth(2)).to_contain_text("The first version that was kept")
+    assert find_problems(page) == []
+
+
+def test_a_very_long_chapter_says_how_to_split_it_until_it_is_wanted_so(
+    open_page: OpenPage, workspace: Workspace, tmp_path: Path
+) -> None:
+    file = tmp_path / "hills.txt"
+    file.write_text("She went on over the hills.\n\n" * 6_000, "utf-8")
+    page = open_page()
+    page.locator('input[type="file"]').set_input_files(file)
+    expect(page.locator(".toast")).to_contain_text("came in as one chapter of 36,000 words")
+    notice = page.get_by_role("complementary", name="This is a very long chapter.")
+    expect(notice).to_contain_text("It has 36,000 words")
+    page.locator(".cm-line").nth(4).click()
+    notice.get_by_role("button", name="Split the chapter at the cursor").click()
+    expect(page.get_by_role("treeitem")).to_have_count(2)
+    page.get_by_role("treeitem").nth(1).click()
+    expect(notice).to_be_visible()
+    notice.get_by_role("button", name="Keep it as one").click()
+    expect(notice).to_have_count(0)
+    page.reload()
+    expect(page.locator(".cm-content")).to_contain_text("She went on")
+    expect(notice).to_have_count(0)
+
+
+def test_a_window_that_is_too_small_says_what_to_change(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story)
+    open_inspector(page)
+    inspector = page.get_by_role("region", name="Inspector")
+    inspector.get_by_label(re.compile("^Window")).fill("1024")
+    inspector.get_by_label(re.compile("^Room for the answer")).fill("960")
+    short = page.get_by_role("button", name="The model reads too little at once for this place")
+    expect(short).to_be_visible()
+    expect(inspector.get_by_text("Choose a model that reads more at once")).to_be_visible()
+    page.keyboard.press("Escape")
+    side = page.get_by_role("complementary", name="Assistant")
+    expect(side.get_by_text("Choose a model that reads more at once")).to_be_visible()
+    expect(side.get_by_text("0 in")).to_have_count(0)
+    short.click()
+    expect(inspector).to_be_visible()
+    inspector.get_by_role("link", name="Choose another model").click()
+    expect(page.get_by_role("heading", name="Settings", level=1)).to_be_visible()
+    expect(inspector).to_have_count(0)
 
 
 def test_everything_on_the_desk_is_reached_by_keyboard(open_page: OpenPage, story: ProjectHandle) -> None:
@@ -626,7 +687,7 @@ def test_a_narrow_header_leads_to_every_view_and_names_the_book(open_page: OpenP
     assert abs(below["x"] - button["x"]) < 40
 
 
-def test_notices_do_not_lie_on_the_line_that_is_written(open_page: OpenPage, story: ProjectHandle) -> None:
+def test_notices_cover_nothing(open_page: OpenPage, story: ProjectHandle) -> None:
     page = open_chapter(open_page, story)
     show_end(page)
     page.get_by_role("button", name="Delete this chapter").click()
@@ -635,10 +696,34 @@ def test_notices_do_not_lie_on_the_line_that_is_written(open_page: OpenPage, sto
     expect(notice).to_be_visible()
     show_end(page)
     page.keyboard.type(" Rain.")
-    box, text = notice.bounding_box(), page.locator(".cm-content").bounding_box()
+    for part in ("main", "aside.left", "aside.right", ".shell > footer"):
+        box, other = notice.bounding_box(), page.locator(part).first.bounding_box()
+        assert box is not None
+        assert other is not None
+        assert box["y"] >= other["y"] + other["height"], part
+    open_inspector(page)
+    expect(page.get_by_role("region", name="Inspector")).to_be_visible()
+    box, other = notice.bounding_box(), page.get_by_role("region", name="Inspector").bounding_box()
     assert box is not None
-    assert text is not None
-    assert box["x"] >= text["x"] + text["width"]
+    assert other is not None
+    assert box["y"] >= other["y"] + other["height"]
+
+
+def test_what_fails_in_a_dialog_is_said_in_it(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_page(f"#/{story.id}/codex/mara", width=360, height=740)
+    page.get_by_role("button", name="Add a change").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("What becomes true").fill("Mara is the Inspector's daughter.")
+    dialog.get_by_label("Who knows of it").fill("Nobody Ever")
+    dialog.get_by_role("button", name="Save").click()
+    notice = dialog.locator(".toast", has_text="Nobody Ever")
+    expect(notice).to_be_in_viewport()
+    save, said = dialog.get_by_role("button", name="Save").bounding_box(), notice.bounding_box()
+    assert save is not None
+    assert said is not None
+    assert said["y"] >= save["y"] + save["height"]
+    notice.get_by_role("button", name="Close").click()
+    expect(notice).to_have_count(0)
 
 
 def test_the_palette_splits_a_chapter_at_the_cursor_and_finds_why(open_page: OpenPage, story: ProjectHandle) -> None:
@@ -729,7 +814,7 @@ def test_what_the_model_asked_for_stands_at_its_place_and_is_forgotten(
     with workspace.store.write(project=story.id) as tx:
         store_place(tx, Position("ch-02", 0), "character:will", ("Who wound the clock?", "What did the log say?"))
         store_place(tx, Position("ch-05", 0), "reader", ("Who lit the fires?",))
-    page = open_page(f"#/{story.id}/write/ch-02")
+    page = open_chapter(open_page, story, "ch-02")  # a click before the text is there would leave the cursor at its end
     asked = page.get_by_role("complementary", name="Assistant").get_by_role("region", name="Asked for by the model")
     page.locator(".cm-line").first.click()
     expect(asked.get_by_role("listitem")).to_have_count(2)
@@ -753,7 +838,7 @@ def test_what_the_model_asked_for_stands_at_its_place_and_is_forgotten(
 def test_a_question_that_a_job_asked_appears_by_itself(
     open_page: OpenPage, story: ProjectHandle, workspace: Workspace
 ) -> None:
-    page = open_page(f"#/{story.id}/write/ch-02")
+    page = open_chapter(open_page, story, "ch-02")
     page.locator(".cm-line").first.click()
     expect(page.locator("aside.right article").first).to_be_visible()
     with workspace.store.write(project=story.id) as tx:

@@ -133,6 +133,49 @@ def test_a_dialog_about_selected_text_leads_back_into_the_text(open_page: OpenPa
     expect(page.locator(".cm-content")).to_be_focused()
 
 
+@pytest.mark.parametrize("command", ["Constraints", "Files", "Settings", "History manager"])
+def test_a_view_that_the_palette_opens_takes_the_focus(open_page: OpenPage, story: ProjectHandle, command: str) -> None:
+    page = open_page(f"#/{story.id}/write/ch-06")
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="What would you like to do?").fill(command)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("main").get_by_role("heading").first).to_be_focused()
+
+
+def test_a_view_without_a_heading_gives_the_focus_to_its_text_or_first_field(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_page(f"#/{story.id}/settings")
+    for command, label in (("Write", "Text of the chapter"), ("Codex", "Find a name, a word or a tag")):
+        page.keyboard.press("Control+k")
+        page.get_by_role("combobox", name="What would you like to do?").fill(command)
+        page.keyboard.press("Enter")
+        expect(page.get_by_label(label)).to_be_focused()
+
+
+def test_control_enter_saves_a_form_and_no_composed_character_does(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_page(f"#/{story.id}/codex/new")
+    page.get_by_label("Name", exact=True).fill("Odile Marsh")
+    page.get_by_label("Description").fill("Keeps bees.")
+    page.get_by_label("Description").evaluate(
+        """one => one.dispatchEvent(new KeyboardEvent("keydown",
+            { key: "Enter", ctrlKey: true, isComposing: true, bubbles: true, cancelable: true }))"""
+    )
+    page.get_by_label("Tags").focus()
+    assert "codex/new" in page.url
+    page.get_by_label("Description").press("Control+Enter")
+    expect(page.get_by_role("heading", name="Odile Marsh")).to_be_visible()
+    assert story.codex.find("Odile Marsh").description == "Keeps bees."
+    page.get_by_role("button", name="Add a change").click()
+    page.get_by_role("dialog").get_by_label("What becomes true").fill("Sells the hives.")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("region", name="What changes").get_by_text("Sells the hives.")).to_be_visible()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()  # what deletes is pressed by itself
+
+
 def test_the_entry_of_a_name_is_opened_by_a_key(open_page: OpenPage, story: ProjectHandle) -> None:
     page = open_page(f"#/{story.id}/write/ch-06")
     page.locator(".cm-name", has_text="Will Tarn").first.click()

@@ -73,6 +73,17 @@ def test_a_conversation_is_answered_by_the_model_that_was_chosen_for_it(
     expect(page.get_by_role("log").get_by_text("2 of 2")).to_be_visible()
 
 
+def test_a_conversation_without_a_title_goes_by_who_talks_and_its_first_words(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    made = story.chat.start(["Mara Venn"])
+    player = next(one.name for one in made.present if one.id.startswith("player:"))
+    story.conversations.record(made.record.id, "Who lit the lamp?", speaker=player)
+    page = open_page(f"#/{story.id}/talk")
+    page.get_by_role("option", name="Mara Venn: “Who lit the lamp?”").click()
+    expect(page.get_by_role("heading", name="Mara Venn: “Who lit the lamp?”")).to_be_visible()
+
+
 def test_roles_of_a_werewolf_round_stay_hidden_until_they_are_asked_for(
     open_page: OpenPage, story: ProjectHandle
 ) -> None:

@@ -27,6 +27,25 @@ def test_the_timeline_shows_what_becomes_true_and_who_knows_it_when(open_page: O
     expect(rows.filter(has_text="Hope Tarn").first).to_be_visible()
 
 
+@pytest.mark.parametrize("width", [360, 900, 1024, 1180, 1440, 1900])
+@pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
+def test_the_signs_stand_beside_no_part_of_the_picture(
+    open_page: OpenPage, story: ProjectHandle, workspace: Workspace, width: int, locale: str
+) -> None:
+    book = story if locale == "en-GB" else workspace.copy_sample("wugang")
+    page = open_page(f"#/{book.id}/timeline", width=width, locale=locale)
+    expect(page.locator("main header text").first).to_be_visible()
+    overlaps = page.evaluate(
+        """() => {
+            const legend = document.querySelector("main header ul").getBoundingClientRect();
+            const header = document.querySelector("main header").getBoundingClientRect();
+            const names = [...document.querySelectorAll("main header text")].map((one) => one.getBoundingClientRect());
+            return names.filter((one) => one.top < legend.bottom - 1 || one.right > header.right).length;
+        }"""
+    )
+    assert overlaps == 0
+
+
 def test_a_chapter_that_happens_elsewhere_stands_there_in_the_order_of_the_story(
     open_page: OpenPage, story: ProjectHandle
 ) -> None:

@@ -388,3 +388,16 @@ def test_conversations_are_listed_page_by_page(party: ProjectHandle) -> None:
                 break
             page += 1
         assert (seen, page) == (expected, 3)
+
+
+def test_a_conversation_without_a_title_has_its_first_words(party: ProjectHandle) -> None:
+    ident = party.conversations.start(("Ann", "Mara")).id
+    assert party.conversations.get(ident).opening == ""
+    party.conversations.record(ident, "Only for you, Mara.", speaker="Ann", audience=["Mara"])
+    party.conversations.record(ident, "Good\n\nevening, captain. " + "How was the sea? " * 10, speaker="Ann")
+    (found,) = [one for one in party.conversations.list_all() if one.record.id == ident]
+    assert found.opening.startswith("Good evening, captain. How was")
+    assert len(found.opening) <= 60
+    assert "Only for you" not in found.opening
+    party.conversations.rename(ident, "The captain")
+    assert party.conversations.get(ident).opening == ""

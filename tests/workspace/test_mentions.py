@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fabula.core.errors import FabulaError
 from fabula.text.names.disambiguation import Mention
 from fabula.text.word_count import count_words
 from fabula.workspace.project import ProjectHandle
@@ -45,6 +46,34 @@ def test_a_card_has_no_progression_before_its_place(story: ProjectHandle) -> Non
     assert "Has left" in after.text
     assert after.later_count == 0
     assert story.mentions.read_card("Odile Marsh").text == after.text
+
+
+def test_a_card_holds_what_its_knower_knows_at_the_place(story: ProjectHandle) -> None:
+    story.codex.add("Jonas Reed", kind="character", description="Mends nets.")
+    story.codex.add_progression("Jonas Reed", "Has killed the old keeper.", since="2", known_to=["Mara Venn"])
+    story.codex.add_progression("Jonas Reed", "Is to be hanged.", since="5", known_to=["Mara Venn"])
+    author, mara, will, reader = (
+        story.mentions.read_card("Jonas Reed", chapter="4", knower=one) for one in ("", "Mara", "Will Tarn", "reader")
+    )
+    assert "Has killed" in author.text
+    assert mara == author
+    assert (author.later_count, author.unknown_count) == (1, 0)
+    for ignorant in (will, reader):
+        assert "Mends nets." in ignorant.text
+        assert "killed" not in ignorant.text
+        assert (ignorant.later_count, ignorant.unknown_count) == (1, 1)
+
+
+def test_the_card_of_an_entry_that_somebody_does_not_know_has_no_text_and_says_why(story: ProjectHandle) -> None:
+    story.codex.add("The black ledger", kind="item", description="Names every bribe.", known_to=["Grace"])
+    story.codex.set_knowledge("The black ledger", "Will Tarn", since="5")
+    assert "bribe" in story.mentions.read_card("The black ledger", chapter="4", knower="Grace").text
+    hidden = story.mentions.read_card("The black ledger", chapter="4", knower="Will Tarn")
+    assert hidden.text == ""
+    assert str(hidden.reason) == "Will Tarn does not know this until chapter 5"
+    assert "bribe" in story.mentions.read_card("The black ledger", chapter="6", knower="Will Tarn").text
+    with pytest.raises(FabulaError, match="Nobody Ever"):
+        story.mentions.read_card("The black ledger", knower="Nobody Ever")
 
 
 def test_words_are_found_as_replacing_them_would_find_them(story: ProjectHandle) -> None:

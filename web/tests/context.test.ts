@@ -56,3 +56,24 @@ test("eyes that were chosen in the inspector are named beside the text, and can 
   expect(screen.queryByText(/Through the eyes of/)).toBeNull();
   expect(context.choices.eyes).toBeUndefined();
 });
+
+test("a window that has no room for the story, or for the rules, says so with what to change", async () => {
+  const make = (layer: string, reason: string, included = false) => ({ source: `${layer}:${reason}`, layer, reason, included, title: "", text: "", why: "", tokenCount: 1, score: 1 });
+  const cramped = { fragments: [make("rules", "KEPT", true), make("retrieved", "TOO_LARGE")], tokenCount: 400, model: "tiny", warnings: [], budget: { window: 512, total: 400, reply: 64 }, layers: { rules: { tokens: 300 }, immediate: { tokens: 90 } } };
+  context.prompt = cramped as never;
+  expect(context.shortage).toBe("story");
+  render(Cards);
+  expect(screen.getByText(/tiny reads 512 tokens at once, and that is too little here: your rules take 300/)).toBeTruthy();
+  expect(screen.getByRole("link", { name: "Choose another model" })).toBeTruthy();
+  expect(screen.queryByText(/0 in/)).toBeNull();
+  context.prompt = { ...cramped, fragments: [make("retrieved", "NOT_KNOWN")] } as never;
+  expect(context.shortage).toBe(""); // what may not be known needs no larger window
+  context.prompt = { ...cramped, fragments: [make("retrieved", "NO_ROOM"), make("settings", "KEPT", true)] } as never;
+  expect(context.shortage).toBe("");
+  const refusal = { detail: "Your own rules need 91 tokens, and this window leaves 12 for them.", code: "CONTEXT_RULES_TOO_LARGE" };
+  serve({ "POST /projects/b/inspect": () => new Response(JSON.stringify(refusal), { status: 422 }) });
+  context.place = { documentId: "c" };
+  await context.load();
+  expect(context.shortage).toBe("rules");
+  expect(await screen.findByText(/Your own rules need 91 tokens/)).toBeTruthy();
+});

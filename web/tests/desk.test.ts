@@ -8,7 +8,7 @@ import { findUndecided } from "../src/views/desk/assistant.svelte";
 import { groupFindings, markSentences, readFindings } from "../src/views/desk/findings";
 import { language } from "../src/lib/i18n/index.svelte";
 import { story } from "../src/lib/story.svelte";
-import { nameLength } from "../src/views/desk/lengths";
+import { isSeveral, keepWhole, nameLength } from "../src/views/desk/lengths";
 import { findChange, findClash, keepBoth, merge } from "../src/views/desk/merge";
 import { shortenTitle } from "../src/lib/titles";
 import { splitSentences } from "../src/views/desk/sentences";
@@ -161,4 +161,13 @@ test("a length has the unit of the book's language, in the reader's words", () =
   expect([said("en", "en"), said("en", "zh"), said("zh", "en"), said("zh", "zh")]).toEqual(["1,200 words", "1,200 词", "1,200 characters", "1,200 字"]);
   language.set("en");
   story.info = null;
+});
+
+test("a chapter that is probably several is told of until the writer wants it as it is", () => {
+  localStorage.clear();
+  expect(isSeveral({ id: "a", words: 30_000 })).toBe(false);
+  expect(isSeveral({ id: "a", words: 130_000 })).toBe(true);
+  keepWhole("a");
+  expect(isSeveral({ id: "a", words: 130_000 })).toBe(false);
+  expect(isSeveral({ id: "b", words: 130_000 })).toBe(true);
 });

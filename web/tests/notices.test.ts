@@ -5,7 +5,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { story } from "../src/lib/story.svelte";
 import { toasts } from "../src/lib/toasts.svelte";
 import { undoLast } from "../src/lib/undo";
-import { Field } from "../src/lib/ui";
+import { Dialog, Field } from "../src/lib/ui";
+import Toasts from "../src/lib/ui/Toasts.svelte";
 import { serve } from "./serve";
 
 beforeEach(() => {
@@ -47,4 +48,24 @@ test("what is wrong with a field is brought into sight", async () => {
   flushSync();
   expect(scroll).toHaveBeenCalledOnce();
   expect(screen.getByRole("alert")).toBe(scroll.mock.contexts[0]);
+});
+
+test("what takes time to read stays until it is closed", () => {
+  toasts.show("It came in as one chapter.", { stays: true });
+  vi.advanceTimersByTime(120_000);
+  toasts.leave();
+  expect(toasts.list).toHaveLength(1);
+});
+
+test("notices stand in the dialog that is open, since the page behind it cannot be reached", async () => {
+  const children = createRawSnippet(() => ({ render: () => "<p>Question</p>" }));
+  const page = render(Toasts);
+  const { rerender, container } = render(Dialog, { title: "Ask", open: true, onclose: () => undefined, children });
+  toasts.show("It failed.", { kind: "bad" });
+  flushSync();
+  expect(container.querySelector("dialog")!.textContent).toContain("It failed.");
+  expect(page.container.textContent).not.toContain("It failed.");
+  await rerender({ open: false });
+  flushSync();
+  expect(page.container.textContent).toContain("It failed.");
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { chooseFacts, cutArcs, makePicture, sortDocuments, type Choice, type Fact, type StoryDocument } from "../src/views/timeline/picture";
+import { cutName } from "../src/views/timeline/sizes";
 
 const makeDocument = (index: number, storyIndex = index, happensElsewhere = false): StoryDocument => ({
   documentId: `c${index}`, number: index + 1, title: `Chapter ${index + 1}`, pov: "", storyIndex, happensElsewhere,
@@ -59,4 +60,10 @@ test("two facts of one name keep two lines", () => {
   const twice = [makeFact({ relatedTo: "x", since: at("c0") }), makeFact({ relatedTo: "x", since: at("c1") })];
   const keys = makePicture({ documents, appearances: [], facts: twice }, plain).lines.map((one) => one.key);
   expect(new Set(keys).size).toBe(keys.length);
+});
+
+test("a name over a column is cut by the room it takes, and Chinese takes more", () => {
+  expect(cutName("Grace Odell")).toBe("Grace Odell");
+  expect(cutName("The Inspector's daughter")).toBe("The Inspector's…");
+  expect(cutName("雾港灯塔守夜人的旧日记本")).toBe("雾港灯塔守夜人…");
 });

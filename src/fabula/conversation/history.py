@@ -20,8 +20,11 @@ from fabula.core.ids import current_timestamp
 from fabula.core.messages import join_names, message
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
+from fabula.text.truncation import shorten_to_line
 
 ParticipantMatch = Literal["exact", "subset", "intersection"]
+_OPENING_MESSAGES = 8  # among which the first one that everybody heard is looked for
+_OPENING_LENGTH = 60  # characters of the first words of a conversation
 _MAX_SORTED = 1000  # conversations of some participants that are read and sorted; of more, the latest are looked for
 _MAX_COUNTED = 4 * _MAX_SORTED  # conversations of one participant; whoever has more comes last
 _LATEST_FIRST = (desc(conversations.c.changed), conversations.c.id)
@@ -86,6 +89,17 @@ def find_newest_leaf(reading: ReadTransaction, message_id: str) -> str:
     while leaf in newest_child:
         leaf = newest_child[leaf]
     return leaf
+
+
+def load_openings(reading: ReadTransaction, conversation_ids: Iterable[str]) -> dict[str, str]:
+    """Return how conversations begin, by id: the first words that everybody heard, on one line."""
+    ids = sorted(conversation_ids)
+    where = (messages.c.conversation_id.in_(ids), messages.c.number <= _OPENING_MESSAGES)
+    order = (desc(messages.c.number),)  # so that the first one is what the dictionary keeps
+    columns = ("conversation_id", "content", "audience")
+    rows = reading.rows(messages, *where, order=order, only=columns) if ids else ()
+    heard = (row for row in rows if row.audience is None and row.content.strip())
+    return {row.conversation_id: shorten_to_line(row.content, _OPENING_LENGTH) for row in heard}
 
 
 def search_messages(

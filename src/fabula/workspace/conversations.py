@@ -52,11 +52,12 @@ LAST_WORD = message("last")  # the same, as a person types it
 
 
 class ConversationDetails(Struct, frozen=True):
-    """A conversation, who took part from when to when, and their names."""
+    """A conversation, who took part from when to when, their names, and how it begins if it has no title."""
 
     record: ConversationRecord
     attendance: Attendance
     participants: Participants
+    opening: str = ""
 
 
 class ConversationPage(Struct, frozen=True):
@@ -121,8 +122,7 @@ class ConversationVerbs(ProjectVerbs):
         """Return one conversation, by its id or title."""
         with self._read() as reading:
             ident = find_conversation(None, reading, conversation)
-            record = _name_by_chapters(reading, [edits.get_conversation(reading, ident)])[0]
-            return ConversationDetails(record, load_attendance(reading, ident), load_participants(reading))
+            return _load_details(reading, [edits.get_conversation(reading, ident)])[0]
 
     def rename(self, conversation: str, title: Title, *, expected_version: int | None = None) -> int:
         """Give a conversation another title; return its new version."""
@@ -341,9 +341,14 @@ def _find(
         found = history.find_conversations(reading, ids, match, limit=last)[offset:]
     else:
         found = edits.list_conversations(reading, limit=limit, offset=offset)
-    people = load_participants(reading)
+    return _load_details(reading, found)
+
+
+def _load_details(reading: ReadTransaction, found: Sequence[ConversationRecord]) -> list[ConversationDetails]:
+    people, named = load_participants(reading), _name_by_chapters(reading, found)
+    openings = history.load_openings(reading, (one.id for one in named if not one.title))
     return [
-        ConversationDetails(one, load_attendance(reading, one.id), people) for one in _name_by_chapters(reading, found)
+        ConversationDetails(one, load_attendance(reading, one.id), people, openings.get(one.id, "")) for one in named
     ]
 
 

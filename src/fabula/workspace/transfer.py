@@ -18,15 +18,18 @@ from fabula.core.view import Language
 from fabula.formats.bounded_import import read_bounded
 from fabula.formats.manuscripts.files import detect_language, read_manuscript
 from fabula.manuscript import documents, projects
+from fabula.manuscript.drafts import ManuscriptDraft
 from fabula.manuscript.updating import ManuscriptUpdate, apply_update, preview_update
 from fabula.store.store import Store
 from fabula.text.lookup import LISTED
+from fabula.text.word_count import count_words
 from fabula.workspace.project_archive import PROJECT_FILE, has_project, read_project_archive
 from fabula.workspace.project_folder import find_unlisted_chapters
 from fabula.workspace.read_only import read_view
 from fabula.workspace.view_copies import copy_view
 
 Progress = Callable[[int, int], None]
+MAX_USUAL_WORDS = 30_000  # of one chapter; a longer one is probably several whose headings were not found
 
 
 class ImportReport(Struct, frozen=True, kw_only=True):
@@ -131,7 +134,7 @@ def import_file(
         documents=len(added),
         characters=sum(len(draft.text) for draft in book.walk()),
         entries=len(imported.entries),
-        warnings=tuple(warnings),
+        warnings=(*warnings, *_describe_long_chapters(book)),
     )
 
 
@@ -146,6 +149,42 @@ def _warn_of_unlisted(names: Sequence[str]) -> tuple[Sentence, ...]:
             names=join_names(shown),
         ),
     )
+
+
+def _describe_long_chapters(book: ManuscriptDraft) -> list[Sentence]:
+    """Say which chapters are so long that they are probably several, and how to split them."""
+    counted = [(draft.title or book.title, count_words(draft.text)) for draft in book.walk()]
+    long = [(title, words) for title, words in counted if words > MAX_USUAL_WORDS]
+    if not long:
+        return []
+    title, words = max(long, key=lambda one: one[1])
+    advice = advise(
+        message(
+            "Put a heading over each chapter in the file, such as “# The Return” or “Chapter 2”, and import it again. "
+            "Or split the chapter: fabula chapter split PROJECT CHAPTER:WORDS TITLE"
+        ),
+        message(
+            "Put a heading over each chapter in the file, such as “# The Return” or “Chapter 2”, and import it again. "
+            "Or open the chapter, put the cursor where the next one begins, and choose “Split the chapter at the "
+            "cursor” among the commands."
+        ),
+    )
+    if len(long) == 1:
+        return [
+            message(
+                "“{title}” came in as one chapter of {words:,} words. {advice}", title=title, words=words, advice=advice
+            )
+        ]
+    return [
+        message(
+            "{count} chapters have more than {limit:,} words; “{title}” has {words:,}. {advice}",
+            count=len(long),
+            limit=MAX_USUAL_WORDS,
+            title=title,
+            words=words,
+            advice=advice,
+        )
+    ]
 
 
 def normalise_language(tag: str) -> str:

@@ -2,7 +2,7 @@
  * Commands and keys in one place: what a view registers is in the palette, works by its key and is shown on its button.
  *
  * A key is written as `Mod+K`, `Mod+Shift+F`, `Alt+1` or `F2`, where `Mod` is ⌘ on a Mac and Ctrl elsewhere. No key
- * fires while a character is being composed.
+ * fires while a character is being composed. `Mod+Enter` in a dialog or a form does its main thing.
  */
 import { untrack } from "svelte";
 import { t, type Text } from "./i18n/index.svelte";
@@ -18,6 +18,8 @@ export interface Command {
   when?: () => boolean;
 }
 
+/** Does the main thing of the dialog or form around it. */
+export const SUBMIT_KEY = "Mod+Enter";
 const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 
 class Commands {
@@ -53,7 +55,7 @@ class Commands {
 
   start(): () => void {
     const listen = (event: KeyboardEvent) => {
-      if (!event.defaultPrevented) this.press(event);
+      if (!event.defaultPrevented && !pressMain(event)) this.press(event);
     };
     addEventListener("keydown", listen);
     return () => removeEventListener("keydown", listen);
@@ -65,6 +67,24 @@ export const commands = new Commands();
 /** Whether a key belongs to an input method that is composing a character; 229 is what some browsers send instead. */
 export function isComposing(event: KeyboardEvent): boolean {
   return event.isComposing || event.keyCode === 229;
+}
+
+/**
+ * Press the button that saves in the dialog or form of an event, if its key is that of saving. Returns whether the key
+ * belonged there: then nothing behind it may take it. What deletes is no such button.
+ */
+export function pressMain(event: KeyboardEvent): boolean {
+  if (isComposing(event) || nameKey(event) !== SUBMIT_KEY) return false;
+  const dialog = [...document.querySelectorAll("dialog[open]")].at(-1);
+  const form = event.target instanceof Element ? event.target.closest("form") : null;
+  if (!dialog && !form) return false;
+  event.preventDefault();
+  const isWithin = form && (!dialog || dialog.contains(form));
+  const offered = [...(isWithin ? form.elements : dialog!.querySelectorAll("button"))].filter((one) => one instanceof HTMLButtonElement);
+  const buttons = offered.filter((one) => !one.disabled && !one.classList.contains("danger"));
+  const isMain = (one: HTMLButtonElement) => (isWithin ? one.type === "submit" : one.classList.contains("main"));
+  buttons.find(isMain)?.click(); // a form checks its fields first, as with a click
+  return true;
 }
 
 /** Return the name of a key as commands write it. */

@@ -22,6 +22,8 @@ export interface ContextChoices {
 }
 
 const PAUSE = 120; // milliseconds after the last change
+const RULES_TOO_LARGE = "CONTEXT_RULES_TOO_LARGE";
+const NO_ROOM = ["TOO_LARGE", "PASSED_OVER", "NO_ROOM", "LOWER_RANK", "HEADROOM", "RULES_OVERBUDGET"]; // why something is out
 
 class ContextState {
   place = $state.raw<ContextRequest | null>(null);
@@ -30,6 +32,7 @@ class ContextState {
   /** The prompt of the last request that was sent to a model, to compare with. */
   sent = $state.raw<Prompt | null>(null);
   problem = $state("");
+  private problemCode = $state("");
   isLoading = $state(false);
   isOpen = $state(false);
   /** Sources that are not told of here, though the next request would have them: a suggestion that nobody decided yet. */
@@ -45,6 +48,13 @@ class ContextState {
     const layers = this.prompt?.layers as Record<string, { tokens: number }> | undefined;
     const of = (name: LayerName) => layers?.[name]?.tokens ?? 0;
     return { rules: of("rules"), settings: of("settings"), retrieved: of("retrieved"), immediate: of("immediate") };
+  }
+
+  /** What the window of the model has no room for: all rules that a person wrote, or anything beside rules and text. */
+  get shortage(): "" | "rules" | "story" {
+    if (this.problem) return this.problemCode === RULES_TOO_LARGE ? "rules" : "";
+    const told = (this.prompt?.fragments ?? []).filter((one) => one.layer === "settings" || one.layer === "retrieved");
+    return told.some((one) => NO_ROOM.includes(one.reason)) && !told.some((one) => one.included) ? "story" : "";
   }
 
   /** The whole request for the present place and choices. */
@@ -131,7 +141,9 @@ class ContextState {
       this.problem = "";
     } catch (error) {
       const isForbidden = error instanceof Problem && error.status === 403; // whoever reads along sees no prompt
-      if (!abort.signal.aborted && !isForbidden) this.problem = error instanceof Problem ? error.message : String(error);
+      if (abort.signal.aborted || isForbidden) return;
+      this.problem = error instanceof Problem ? error.message : String(error);
+      this.problemCode = error instanceof Problem ? error.code : "";
     } finally {
       if (this.abort === abort) this.isLoading = false;
     }

@@ -1,4 +1,7 @@
-/** Short notices at the foot of the page: what happened, and a way to take it back. */
+/**
+ * Short notices at the foot of the page: what happened, and a way to take it back. They take room of their own, so that
+ * they cover nothing; while a dialog is open, they stand at its foot.
+ */
 import { untrack } from "svelte";
 import { Offline, Problem } from "./api";
 import { t } from "./i18n/index.svelte";
@@ -12,6 +15,8 @@ export interface Toast {
   at: number;
   /** Whether it says that the server is gone, which ends by itself. */
   isOffline?: boolean;
+  /** Whether it stays until somebody closes it: there is more to read than a glance takes. */
+  stays?: boolean;
   action?: { label: string; run: () => void | Promise<void> };
 }
 
@@ -20,13 +25,15 @@ const FRESH = 1500; // milliseconds in which bad news go along into another view
 
 class Toasts {
   list = $state<Toast[]>([]);
+  /** The dialogs that are open, the latest last. */
+  dialogs = $state.raw<readonly string[]>([]);
   private last = 0;
 
   show(text: string, options: Partial<Omit<Toast, "id" | "text">> = {}): void {
     const toast: Toast = { id: ++this.last, at: Date.now(), text, kind: "plain", ...options };
     const others = untrack(() => this.list.filter((one) => one.text !== text)); // an effect may say something too
     this.list = [...others, toast].slice(-4);
-    setTimeout(() => this.close(toast.id), SHOWN_FOR[toast.kind]);
+    if (!toast.stays) setTimeout(() => this.close(toast.id), SHOWN_FOR[toast.kind]);
   }
 
   /** Say that something was done, with a button that takes it back. */
@@ -50,6 +57,14 @@ class Toasts {
   /** Another view is shown: bad news of the one before are over, unless they can be acted upon. */
   leave(): void {
     this.list = this.list.filter((one) => one.kind === "plain" || one.action || Date.now() - one.at < FRESH);
+  }
+
+  /** Show the notices in a dialog from now on; the answer ends that. Use it in an `$effect`. */
+  enter(dialog: string): () => void {
+    this.dialogs = [...untrack(() => this.dialogs), dialog];
+    return () => {
+      this.dialogs = this.dialogs.filter((one) => one !== dialog);
+    };
   }
 
   close(id: number): void {

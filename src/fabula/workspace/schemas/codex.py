@@ -196,13 +196,19 @@ class MentionInfo(Schema):
 
 
 class EntryCardInfo(Schema):
-    """An entry as it stands at a place of the story; `later` counts what becomes true of it only afterwards."""
+    """An entry as it stands at a place of the story, for its author, the reader or a character.
+
+    `later` counts what becomes true of it only afterwards, `unknown` what the reader or character does not know. If
+    they do not know the entry at all there is no text, and `reason` says why.
+    """
 
     id: str
     name: str
     type: str
     text: str
     later_count: int = field(name="later")
+    unknown_count: int = field(name="unknown")
+    reason: str
 
 
 def describe_mentions(mentions: Iterable[Mention], text: str) -> list[MentionInfo]:
@@ -216,9 +222,9 @@ def _count_units(text: str) -> list[int]:
     return [0, *accumulate(2 if character > "\uffff" else 1 for character in text)]
 
 
-def describe_card(card: EntryCard) -> EntryCardInfo:
+def describe_card(card: EntryCard, language: str = ENGLISH) -> EntryCardInfo:
     """Describe an entry as it stands at a place."""
-    return describe(EntryCardInfo, card)
+    return describe(EntryCardInfo, card, language)
 
 
 def describe_rename(

@@ -66,11 +66,12 @@ class PresenceInfo(Schema):
 
 
 class ConversationInfo(Schema):
-    """A conversation, and who took part."""
+    """A conversation, and who took part; one without a title has its first words as `opening`."""
 
     id: str
     conv_key: str
     title: str
+    opening: str
     mode: str
     mode_state: dict[str, Any]
     leaf_id: str | None
@@ -171,7 +172,7 @@ def describe_conversation(details: ConversationDetails) -> ConversationInfo:
     elsewhere = sorted(attendance.everybody - attendance.participants)  # on other branches alone
     ranges = (*attendance.ranges, *(Presence(participant_id=one, until=0) for one in elsewhere))
     presence = tuple(describe(PresenceInfo, one, name=names.name_of(one.participant_id)) for one in ranges)
-    return describe(ConversationInfo, details.record, presence=presence)
+    return describe(ConversationInfo, details.record, presence=presence, opening=details.opening)
 
 
 def describe_message(said: Message, names: Participants) -> MessageInfo:

@@ -3,6 +3,12 @@ import { defineTexts } from "../i18n/index.svelte";
 
 export const texts = defineTexts({
   knows: { en: "What the model knows", zh: "模型知道什么" },
+  theModel: { en: "the model", zh: "该模型" },
+  shortageText: { en: "{model} reads {n} tokens at once, and that is too little here: your rules take {rules} and the text at the cursor {text}. Nothing of the codex and of the story so far fits beside them.", zh: "{model} 一次能读 {n} 个词元，在这里太少：规则占 {rules}，光标处的正文占 {text}。设定集和前文都放不下。" },
+  shortageAdvice: { en: "Choose a model that reads more at once, keep less room for its answer, or shorten or switch off some rules.", zh: "请换一个一次能读更多的模型，少留一些给回答的空间，或者缩短、关闭一些规则。" },
+  shortageModel: { en: "Choose another model", zh: "换一个模型" },
+  shortageRules: { en: "Look at the rules", zh: "查看规则" },
+  shortageRoom: { en: "Change the room for the answer", zh: "调整留给回答的空间" },
   nothingYet: { en: "Put the cursor into the text to see what a model would be told.", zh: "把光标放进正文，就能看到模型会知道什么。" },
   inspect: { en: "Inspector", zh: "检查器" },
   openInspector: { en: "Open the inspector", zh: "打开检查器" },

@@ -57,6 +57,4 @@ export const texts = defineTexts({
   overlaps: { en: "with some of them", zh: "有部分参与者" },
   notOneToOne: { en: "A biography belongs to one player and one character", zh: "人物传记只属于一位玩家与一个人物" },
   notOneToOneText: { en: "Load exactly these two to read and write it.", zh: "只载入这两者即可查看和编辑。" },
-  untitled: { en: "Untitled", zh: "无标题" },
-  comma: { en: ", ", zh: "、" },
 });

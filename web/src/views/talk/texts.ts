@@ -8,7 +8,6 @@ export const texts = defineTexts({
   emptyText: { en: "They know what their character knows, and say nothing of what they cannot know.", zh: "他们只知道角色所知道的，不会说出不可能知道的事。" },
   choose: { en: "Choose a conversation", zh: "选择一个对话" },
   withAssistant: { en: "with the assistant, about a chapter", zh: "与助手就某章的对话" },
-  untitled: { en: "Untitled", zh: "无标题" },
   messages: { en: { one: "{n} message", other: "{n} messages" }, zh: "{n} 条消息" },
   who: { en: "Who takes part", zh: "谁参加" },
   findPeople: { en: "Find somebody", zh: "查找人物" },

@@ -15,3 +15,13 @@ export function personX(arcColumns: number, number: number): number {
 export function laneX(arcColumns: number, people: number, number: number): number {
   return personX(arcColumns, people) + (people ? GAP : 0) + number * LANE;
 }
+
+const NAME_WIDTH = 15; // Latin letters that fit over a column; a Chinese character takes two
+
+/** Return as much of a name as fits over its column. */
+export function cutName(name: string): string {
+  let width = 0;
+  const letters = [...name];
+  const end = letters.findIndex((letter) => (width += letter > "\u2e7f" ? 2 : 1) > NAME_WIDTH);
+  return end < 0 ? name : `${letters.slice(0, end).join("").trimEnd()}…`;
+}

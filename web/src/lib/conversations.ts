@@ -1,0 +1,22 @@
+/** What a conversation is called in lists: by its title, else by who takes part and its first words. */
+import type { Schemas } from "./api";
+import { t } from "./i18n/index.svelte";
+import { texts } from "./texts";
+
+type Named = Pick<Schemas["ConversationInfo"], "title" | "opening" | "presence">;
+
+const isPlayer = (id: string) => id.startsWith("player:");
+
+/** Return the names of those who take part, each once; the person at the page is meant where nobody else does. */
+export function namePresent(one: Pick<Named, "presence">): string {
+  const others = one.presence.filter((person) => !isPlayer(person.participantId));
+  const still = others.filter((person) => person.until === null);
+  const names = (still.length ? still : others).map((person) => person.name);
+  return [...new Set(names)].join(t(texts.comma)) || (one.presence.length ? t(texts.yourself) : "");
+}
+
+export function nameConversation(one: Named): string {
+  if (one.title) return one.title;
+  const names = namePresent(one) || t(texts.withAssistant);
+  return one.opening ? t(texts.conversationOf, { names, words: one.opening }) : t(texts.conversationSilent, { names });
+}
