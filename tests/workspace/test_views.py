@@ -298,6 +298,18 @@ def test_an_earlier_version_is_freed_at_once_and_waits_for_no_garbage_collection
     assert [type(one).__name__ for one in alive if not any(one is current for current in present)] == []
 
 
+def test_a_project_that_nobody_uses_any_more_is_freed_with_the_verbs_that_were_used(
+    library: ProjectViews, without_collections: None
+) -> None:
+    project = Workspace(library.store).project(P)
+    project.chapters.list_chapters()
+    project.participants.add("Bo", persona="A pilot.")
+    project.chat.start(["Bo"])
+    held = ref(project)
+    del project
+    assert held() is None
+
+
 def start_conversations(store: Store, count: int) -> list[str]:
     names = [f"talk-{number}" for number in range(count)]
     with store.write(project=P) as tx:
