@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from functools import partial
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -50,6 +52,24 @@ def test_what_is_due_is_done_and_what_is_not_stays(store: Store) -> None:
     _drain(store, make_kind(), threads=3)
     assert list_documents(store) == sorted(f"note:{number}" for number in range(12))
     assert load_job(store, "note:later").state is load_job(store, "other:1").state is JobState.QUEUED
+
+
+def test_a_job_that_has_ended_is_freed_at_once(store: Store) -> None:
+    create_project(store)
+    enqueue_job(store, "note:1")
+    held: list[ref[CancellationToken]] = []
+
+    def handle(job: Job, token: CancellationToken) -> JobOutcome:
+        token.confirm_lease()
+        held.append(ref(token))
+        return add_document_handler(job, token)
+
+    gc.disable()
+    try:
+        _drain(store, make_kind(handle))
+        assert [one() for one in held] == [None]
+    finally:
+        gc.enable()
 
 
 def test_jobs_that_are_queued_while_it_runs_are_taken_without_waiting_for_the_next_look(store: Store) -> None:

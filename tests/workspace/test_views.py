@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from weakref import ref
@@ -15,6 +16,7 @@ from sqlalchemy import Connection
 
 from fabula.codex import Codex, Entry
 from fabula.codex import edits as codex
+from fabula.codex.facts import Facts
 from fabula.constraints import Constraint, Constraints
 from fabula.constraints import edits as constraints
 from fabula.conversation import edits as conversation
@@ -27,6 +29,7 @@ from fabula.memory.model import Memory
 from fabula.search.corpus import Corpus
 from fabula.search.index.index import SearchIndex
 from fabula.store.store import Store
+from fabula.workspace.project import ProjectHandle
 from fabula.workspace.read_only import open_read_only, read_view
 from fabula.workspace.view_copies import copy_view
 from fabula.workspace.views import ProjectViews
@@ -42,6 +45,15 @@ def library(store: Store) -> ProjectViews:
     assert view is not None
     copy_view(store, view, project_id=P)
     return ProjectViews(store)
+
+
+@pytest.fixture
+def without_collections() -> Iterator[None]:
+    """No collection of reference cycles happens."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def manuscript_of(view: View) -> Manuscript:
@@ -245,6 +257,57 @@ def test_an_edit_leaves_one_search_index_alive(library: ProjectViews) -> None:
     del corpus, result
     gc.collect()
     assert [one() is not None for one in held] == [*[False] * 11, True]
+
+
+def write_chapter(project: ProjectHandle, number: int) -> None:
+    project.chapters.write("ch-03", f"{chapter(project.view, 'ch-03').text}\n\nShe wrote a {number}th paragraph.")
+
+
+def rename_chapter(project: ProjectHandle, number: int) -> None:
+    project.chapters.rename("ch-03", f"The {number}th Lamp")
+
+
+def edit_entry(project: ProjectHandle, number: int) -> None:
+    project.codex.edit(project.codex.list_entries()[0].id, description=f"Seen {number} times.")
+
+
+def add_constraint(project: ProjectHandle, number: int) -> None:
+    project.constraints.add(f"Never count to {number}.")
+
+
+@pytest.mark.usefixtures("without_collections")
+@pytest.mark.parametrize("change", [write_chapter, rename_chapter, edit_entry, add_constraint])
+def test_an_earlier_version_is_freed_at_once_and_waits_for_no_garbage_collection(
+    library: ProjectViews, change: Callable[[ProjectHandle, int], None]
+) -> None:
+    """A server sets aside what has survived a collection, so what only a collection frees stays for an hour."""
+    project = Workspace(library.store).project(P)
+    kinds = (Manuscript, Codex, Constraints, Facts, Corpus)
+    held: list[ref[object]] = []
+    for number in range(6):
+        for document in manuscript_of(project.view).documents:
+            result = project.assemble(project.request(document_id=document.id, window=8192))
+        project.report_answer(result.assembly_id)
+        project.inspect(project.request(document_id="ch-03", window=8192))
+        assert project.search("the lamp on the rock")
+        held += [ref(project.view), *(ref(project.view.snapshot(kind)) for kind in kinds)]
+        del result
+        change(project, number)
+    present = [project.view, *(project.view.snapshot(kind) for kind in kinds)]
+    alive = [found for one in held if (found := one()) is not None]
+    assert [type(one).__name__ for one in alive if not any(one is current for current in present)] == []
+
+
+def test_a_project_that_nobody_uses_any_more_is_freed_with_the_verbs_that_were_used(
+    library: ProjectViews, without_collections: None
+) -> None:
+    project = Workspace(library.store).project(P)
+    project.chapters.list_chapters()
+    project.participants.add("Bo", persona="A pilot.")
+    project.chat.start(["Bo"])
+    held = ref(project)
+    del project
+    assert held() is None
 
 
 def start_conversations(store: Store, count: int) -> list[str]:

@@ -31,7 +31,7 @@ class JobFailure(Struct, frozen=True):
     note: Sentence | str = ""
 
 
-class JobRun(Struct, kw_only=True, eq=False):
+class JobRun(Struct, kw_only=True, eq=False, weakref=True):
     """A job that this process is running."""
 
     lease: Lease

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
+from weakref import ref
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
@@ -181,8 +182,10 @@ class Worker:
     def _run_job(self, lease: Lease) -> bool:
         """Run a job to its end; return False where its thread was abandoned meanwhile."""
         kind = self._kinds[lease.kind]
-        token = CancellationToken(kind.timeout, renew_lease=lambda: self._renew(run))
+        held: ref[JobRun]  # the run holds its token, which must not hold the run
+        token = CancellationToken(kind.timeout, renew_lease=lambda: self._renew(held()))
         run = JobRun(lease=lease, kind=kind, token=token, thread=threading.get_ident())
+        held = ref(run)
         with self._condition:
             self._runs[lease.holder] = run
             if self._stopping:
@@ -255,8 +258,10 @@ class Worker:
             if renewed is False and not run.has_returned:
                 run.token.cancel(Code.JOB_LEASE_LOST)
 
-    def _renew(self, run: JobRun) -> bool:
-        """Renew the lease of a job; return False where another worker has the job."""
+    def _renew(self, run: JobRun | None) -> bool:
+        """Renew the lease of a job; return False where another worker has the job, or it has ended."""
+        if run is None:
+            return False
         cost = run.token.cost_micros
         renewed = leases.renew_lease(self._store, run.lease, cost=cost)
         if renewed:

@@ -2,8 +2,9 @@
 
 A whole collection looks at every object of the process. With some projects in memory that takes a tenth of a second or
 more, in which no thread runs. So what has survived a whole collection is set aside (`gc.freeze`), and the next one
-looks only at what is new. Almost everything is freed without this collector, by counting references. Cycles among what
-was set aside are looked for when no requests come in, and once an hour in any case.
+looks only at what is new. Almost everything is freed without this collector, by counting references; an earlier version
+of a project must be (`tests/workspace/test_views.py`), because each edit makes one. Cycles among what was set aside are
+looked for when no requests come in, and once an hour in any case.
 """
 
 from __future__ import annotations

@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from fabula.workspace.changes import ChangeVerbs
     from fabula.workspace.chapters import ChapterVerbs
     from fabula.workspace.chat import ChatVerbs
+    from fabula.workspace.chat.modes import ChatModes
     from fabula.workspace.chat_files import ChatFileVerbs
     from fabula.workspace.codex import CodexVerbs
     from fabula.workspace.constraints import ConstraintVerbs
@@ -219,6 +220,7 @@ class ProjectHandle:
         self.engine = engine
         self.principal = principal
         self.store = store  # None for a folder, a file or a sample
+        self.chat_modes: ChatModes | None = None  # once somebody talks
 
     @property
     def id(self) -> str:

@@ -6,7 +6,7 @@ compares itself with the constraints) is handed to its source here.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from weakref import WeakKeyDictionary, ref
 
 from fabula.codex import Codex
 from fabula.codex.characters import collect_characters
@@ -46,7 +46,7 @@ def all_sources(embedding: EmbeddingChoice | None = None) -> tuple[Source, ...]:
         EDITOR_SOURCE,
         CONVERSATION_SOURCE,
         SkillSource(),
-        ConstraintsSource(_find_limited_rules),
+        ConstraintsSource(_LimitedRuleFinder().find),
         PROJECT_SOURCE,
         CodexSource(),
         LorebookSource(_read_conversation),
@@ -61,13 +61,27 @@ def all_sources(embedding: EmbeddingChoice | None = None) -> tuple[Source, ...]:
     )
 
 
-def _find_limited_rules(view: View) -> LimitedRules:
-    return _find_limited(view.snapshot(Constraints), view.snapshot(Codex))
+class _LimitedRuleFinder:
+    """Finds the constraints that hold in some chapters only; requests between two changes read no rule again.
 
+    What was found is kept with the constraints and holds no codex, so that earlier ones are freed.
+    """
 
-@lru_cache(maxsize=8)  # by the snapshots themselves: requests between two changes read no rule again
-def _find_limited(constraints: Constraints | None, codex: Codex | None) -> LimitedRules:
-    return find_limited_rules(constraints, {} if codex is None else {one.id: one.names for one in codex.entries})
+    def __init__(self) -> None:
+        self._known: WeakKeyDictionary[Constraints, tuple[ref[Codex] | None, LimitedRules]] = WeakKeyDictionary()
+
+    def find(self, view: View) -> LimitedRules:
+        """Return the rules of a view that hold in some chapters only."""
+        constraints, codex = view.snapshot(Constraints), view.snapshot(Codex)
+        if constraints is None:
+            return {}
+        known = self._known.get(constraints)
+        if known is not None and (None if known[0] is None else known[0]()) is codex:
+            return known[1]
+        names = {} if codex is None else {one.id: one.names for one in codex.entries}
+        found = find_limited_rules(constraints, names)
+        self._known[constraints] = None if codex is None else ref(codex), found
+        return found
 
 
 def _constraint_fragments(view: View) -> tuple[Fragment, ...]:

@@ -71,7 +71,10 @@ Verbs = TypeVar("Verbs", bound="ProjectVerbs")
 
 
 class LazyVerbs(Generic[Verbs]):
-    """The verbs of a subject as an attribute of a project; their module is imported when they are first used."""
+    """The verbs of a subject as an attribute of a project; their module is imported when they are first used.
+
+    The verbs hold the project. The project does not hold the verbs, so that it is freed when nobody uses it any more.
+    """
 
     def __init__(self, class_name: str) -> None:
         self._class_name = class_name
@@ -85,10 +88,7 @@ class LazyVerbs(Generic[Verbs]):
     def __get__(self, project: ProjectHandle, owner: type | None = None) -> Verbs: ...
     def __get__(self, project: ProjectHandle | None, owner: type | None = None) -> Verbs | type[Verbs]:
         kind: type[Verbs] = getattr(import_module(f"fabula.workspace.{self._subject}"), self._class_name)
-        if project is None:  # `help(ProjectHandle.codex)`
-            return kind
-        verbs = vars(project)[self._subject] = kind(project)
-        return verbs
+        return kind if project is None else kind(project)  # without a project: `help(ProjectHandle.codex)`
 
 
 class ProjectVerbs:

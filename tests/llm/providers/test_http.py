@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import logging
 import socket
 import traceback
 from typing import Any
+from weakref import ref
 
 import pytest
 from msgspec.structs import replace
 
 from fabula.core.errors import Code
 from fabula.llm.provider_config import ProviderConfig, find_api_key
+from fabula.llm.providers.openai_compatible import OpenAICompatibleProvider
 from tests.llm.calls import QUICK_POLICY, collect_events, config_for, expect_error, join_text, openai_config
 from tests.llm.server import Exchange, ModelServer, anthropic_answer, error_answer, openai_answer, run_server
 from tests.net.proxy import run_proxy
@@ -52,6 +56,18 @@ def test_forbidden_addresses_are_refused(url: str) -> None:
     error, _ = expect_error(at(url))
     assert error.code is Code.LLM_ADDRESS_REFUSED
     assert "word" not in error.sentence.replace("password", "")
+
+
+def test_a_provider_that_nobody_uses_any_more_is_freed_at_once(server: ModelServer) -> None:
+    provider = OpenAICompatibleProvider(openai_config(server))
+    asyncio.run(provider.aclose())
+    held = ref(provider)
+    gc.disable()
+    try:
+        del provider
+        assert held() is None
+    finally:
+        gc.enable()
 
 
 def test_every_address_of_a_name_is_checked(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from weakref import ref
 
 import pytest
 from hypothesis import given, settings
@@ -206,6 +208,25 @@ def test_a_saved_paragraph_costs_one_chapter() -> None:
     assert same.count(False) == 1
     assert after.by_id["ch-7"].synopsis.text == "Other."
     assert made[0] is after.chapters[0].synopsis
+
+
+def test_an_earlier_text_leaves_memory_with_its_version_whatever_was_made_of_it() -> None:
+    before = Manuscript(tuple(replace(one) for one in LONG))
+    first, vantage = ChapterSynopses.for_manuscript(before), Vantage(Perspective.AUTHOR)
+    for document in before.documents:
+        told_so_far = first.plan(document.id, vantage, before.timeline())
+    assert told_so_far.distant is not None
+    held = ref(before.documents[6])
+    changed = tuple(replace(one, text="Other.") if one.id == "ch-7" else one for one in before.documents)
+    after = ChapterSynopses.for_manuscript(Manuscript(changed, cache=dict(before.cache)))
+    gc.collect()
+    gc.disable()
+    try:
+        del before, first, told_so_far, document
+        assert held() is None, "neither a roll-up nor a cycle of references holds it"
+    finally:
+        gc.enable()
+    assert after.by_id["ch-7"].text == "Other."
 
 
 # Nobody is told what they cannot know

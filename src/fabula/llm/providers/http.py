@@ -39,15 +39,14 @@ ClientT = TypeVar("ClientT", bound=Closeable)
 class ClientCache(Generic[ClientT]):
     """A client that is made in a thread at first use and kept for as long as its event loop."""
 
-    def __init__(self, make: Callable[[], ClientT]) -> None:
-        self._make = make
+    def __init__(self) -> None:
         self._pending: asyncio.Future[ClientT] | None = None
 
-    async def get(self) -> ClientT:
+    async def get(self, make: Callable[[], ClientT]) -> ClientT:
         """The client of the running loop; a failure to make it is not cached."""
         pending = self._pending
         if pending is None or pending.get_loop() is not asyncio.get_running_loop() or _has_failed(pending):
-            pending = self._pending = asyncio.ensure_future(asyncio.to_thread(self._make))
+            pending = self._pending = asyncio.ensure_future(asyncio.to_thread(make))
         return pending.result() if pending.done() else await asyncio.shield(pending)
 
     async def close(self) -> None:
@@ -69,13 +68,13 @@ class SdkProvider(ABC, Generic[ClientT]):
     def __init__(self, config: ProviderConfig) -> None:
         self.name = config.name
         self._config = config
-        self._client = ClientCache(self._make_client)
+        self._client = ClientCache[ClientT]()
 
     async def stream(self, call: ModelCall) -> AsyncGenerator[StreamEvent, None]:
         """Stream the answer to a call."""
         usage, finish_reason = Usage(reported_by_provider=False), None
         try:
-            answer = await self._start(await self._client.get(), call)
+            answer = await self._start(await self._client.get(self._make_client), call)
             try:
                 async for event in answer:
                     usage = self._read_usage(event, usage)

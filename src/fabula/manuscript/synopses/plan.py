@@ -1,7 +1,8 @@
 """The plan of synopses: which chapters, roll-ups and parts a request gets, by its place in the story and its vantage.
 
 Everything is cached on the snapshot of the manuscript. The next snapshot takes over the chapters that did not change,
-with everything that was computed for them, so that a saved paragraph costs the work of one chapter.
+with everything that was computed for them, so that a saved paragraph costs the work of one chapter. What was computed
+holds no snapshot of the manuscript: so an earlier one is freed with its view, and waits for no garbage collection.
 
 Relevant chapters are found by an inverted index over the keywords of their synopses. A request looks up its words and
 adds up their weights. A word that many synopses contain is ignored. A chapter whose synopsis must be computed first is
@@ -47,7 +48,7 @@ class ChapterSynopses:
         previous: ChapterSynopses | None = None,
         characters: CharacterFinder = NO_CHARACTERS,
     ) -> None:
-        self.manuscript = manuscript
+        self.documents = manuscript.documents
         self.characters = characters
         known = previous.by_id if previous is not None else {}
         self.chapters = group_into_chapters(manuscript.documents, manuscript.by_id, known, characters)
@@ -55,20 +56,29 @@ class ChapterSynopses:
         self._relevance: ChapterRelevance | None = (
             None if previous is None else previous.__dict__.get("relevance", previous._relevance)
         )
-        self._rollups: RollupCache = RollupCache(previous._rollups if previous is not None else None)
+        self._rollups = RollupCache()
+        if previous is not None:
+            self._rollups = previous._rollups.without(self._find_changed(previous))
         self._plans: dict[_PlanKey, tuple[Timeline, StorySoFar]] = {}
 
     @classmethod
     def for_manuscript(cls, manuscript: Manuscript, characters: CharacterFinder | None = None) -> ChapterSynopses:
-        """The chapters of a manuscript, from its cache; `characters` are to be named, None accepts any."""
+        """The chapters of a manuscript, from its cache; `characters` are to be named, None accepts those of before."""
         cached = manuscript.cache.get(cls)
         previous = cached if isinstance(cached, cls) else None
-        is_current = previous is not None and previous.manuscript is manuscript
+        is_current = previous is not None and previous.documents is manuscript.documents
         if previous and is_current and (characters is None or previous.characters.has_same_names(characters)):
             return previous
-        synopses = cls(manuscript, previous, NO_CHARACTERS if characters is None else characters)
+        if characters is None:
+            characters = previous.characters if previous is not None else NO_CHARACTERS
+        synopses = cls(manuscript, previous, characters)
         manuscript.cache[cls] = synopses
         return synopses
+
+    def _find_changed(self, previous: ChapterSynopses) -> frozenset[str]:
+        """The ids of documents of earlier chapters that are no longer as they were."""
+        changed = [one.document_ids for one in previous.chapters if self.by_id.get(one.id) is not one]
+        return frozenset[str]().union(*changed)
 
     @cached_property
     def chapter_numbers(self) -> dict[str, int]:
@@ -85,7 +95,7 @@ class ChapterSynopses:
     @cached_property
     def parts(self) -> dict[str, Rollup]:
         """The parts of the book that have a stored synopsis and contain no other part."""
-        containers = [document for document in self.manuscript.documents if document.kind in CONTAINER_KINDS]
+        containers = [document for document in self.documents if document.kind in CONTAINER_KINDS]
         with_parts = {container.parent for container in containers}
         return {part.id: self._make_part(part) for part in containers if part.synopsis and part.id not in with_parts}
 
@@ -125,7 +135,7 @@ class ChapterSynopses:
         """Whether no document has a story time, a point of view or knowers of its own."""
         return all(
             document.story_time is None and document.pov is None and document.known_to is None
-            for document in self.manuscript.documents
+            for document in self.documents
         )
 
     def _chapters_before(self, document_id: str) -> Iterator[Chapter]:

@@ -97,10 +97,17 @@ class StorySoFar(Struct, frozen=True):
 
 
 class RollupCache:
-    """Roll-ups by their chapters; those whose chapters did not change are taken over from the previous cache."""
+    """Roll-ups by their chapters, of one version of a manuscript."""
 
-    def __init__(self, previous: RollupCache | None = None) -> None:
-        self._rollups: dict[tuple[str, ...], Rollup] = {} if previous is None else previous._rollups.copy()
+    def __init__(self) -> None:
+        self._rollups: dict[tuple[str, ...], Rollup] = {}
+
+    def without(self, changed: frozenset[str]) -> RollupCache:
+        """A cache for the next version: without the roll-ups of changed chapters, whose earlier texts they hold."""
+        cache = RollupCache()
+        known = self._rollups.copy()  # a request may add to them meanwhile
+        cache._rollups = {key: one for key, one in known.items() if one.chapter_ids.isdisjoint(changed)}
+        return cache
 
     def roll_up(self, run: Sequence[Chapter]) -> Rollup:
         """The roll-up of these chapters."""

@@ -100,7 +100,7 @@ class ChatVerbs(ProjectVerbs):
 
     def __init__(self, project: ProjectHandle) -> None:
         super().__init__(project)
-        self._modes = ChatModes()
+        project.chat_modes = self._modes = project.chat_modes or ChatModes()
 
     def add_mode(self, name: str, mode: Mode) -> None:
         """Offer a mode beside those of installed packages, for as long as this project is open."""
