@@ -46,15 +46,15 @@ beforeEach(() => {
   toasts.list = [];
 });
 
-test("a fact stands with its chapter, who could know it, who found it, and whether it enters prompts", async () => {
+test("a fact stands with its chapter, who could know it, who found it, and whether the model reads it", async () => {
   show();
   expect(await screen.findByText("Mara owed Bo a debt.")).toBeTruthy();
   const link = screen.getAllByRole("link", { name: "Chapter 1 · One" })[0]!;
   expect(link.getAttribute("href")).toBe("#/b/write/c?at=8&to=20");
   expect(screen.getByText("known to Bo, the reader only")).toBeTruthy();
   expect(screen.getByText("found by the model")).toBeTruthy();
-  expect(screen.getByText("may enter prompts")).toBeTruthy();
-  expect(screen.getByText("stays out of prompts: the entry says it already")).toBeTruthy();
+  expect(screen.getByText("the model may read it")).toBeTruthy();
+  expect(screen.getByText("the model does not read it: the entry says it already")).toBeTruthy();
   expect(screen.getByText("until Chapter 2 · Two, which says it in other words")).toBeTruthy();
   expect(screen.queryByText("Mara never swam.")).toBeNull();
   await fireEvent.click(screen.getByRole("button", { name: "1 more sentence" }));
