@@ -321,10 +321,11 @@ def test_a_player_who_has_left_is_told_how_to_come_back(chat: Chat) -> None:
     assert "Hello?" not in chat.room.run("history", "show", "Coast", "Pier")
     chat.room.run("history", "join", "Coast", "Pier", "Player")
     chat.room.run("history", "leave", "Coast", "Pier", "Mara Venn")
-    chat.run("--conversation", "Pier", lines="/swipe\n/more\n", code=1)
+    chat.run("--conversation", "Pier", lines="/more\n/swipe\n", code=1)
     assert "Nobody else is present. Let somebody join: /join NAME" in chat.told
     assert "You talk with ." not in chat.told
-    assert chat.told.count("Mara Venn is not present in this conversation. Let them join first.") == 2
+    assert chat.told.count("Mara Venn is not present in this conversation. Let them join first.") == 1
+    assert "Reply 2 of 2." in chat.told  # where the reply stands, Mara was present
 
 
 def test_nobody_whispers_to_themselves(chat: Chat) -> None:

@@ -259,7 +259,7 @@ def note(
 ) -> None:
     """Show the author's note of a conversation, set it, or take it away.
 
-    Example: fabula history note "The Lantern Coast" "On the pier" "It rains." --depth 2
+    Example: fabula history note "The Lantern Coast" "On the pier" "A night on the pier." --depth 2
     """
     from fabula.workspace.schemas.conversations import describe_conversation
 
