@@ -46,8 +46,11 @@ class ViewShot(Struct, frozen=True):
 
 
 def show_desk(page: Page) -> None:
-    """Show the desk with a suggestion."""
+    """Show the desk with a suggestion; one that an earlier picture left undecided is taken up again."""
     page.wait_for_selector(".cm-name")
+    page.wait_for_timeout(1500)
+    if page.locator(".cm-take").count():
+        return
     page.locator(".cm-line", has_text="“" if page.locator("html[lang=zh-CN]").count() else '"').first.click()
     page.keyboard.press("End")
     page.wait_for_selector("aside.right article", state="attached")

@@ -177,7 +177,7 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], Code, tuple[str, ...]]] = 
     "an absolute path": (_member("/etc/x.md"), UNSAFE, ("outside",)),
     "a path of Windows": (_member("..\\x.md"), UNSAFE, ("outside",)),
     "another format": (_set(format="zip-of-cats"), DAMAGED, ("zip-of-cats",)),
-    "a future format": (_set(version=5), TOO_NEW, ("format 5", "Update")),
+    "a future format": (_set(version=6), TOO_NEW, ("format 6", "Update")),
     "a format that never was": (_set(version=0), DAMAGED, ("format 0",)),
     "a negative format": (_set(version=-(10**9)), DAMAGED, ("format -1000000000",)),
     "a format that is no number": (_set(version="1"), DAMAGED, ("manifest.json",)),

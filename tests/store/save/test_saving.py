@@ -57,7 +57,7 @@ def test_a_save_has_one_file_a_table_one_line_a_row_and_one_markdown_file_a_docu
         assert len(lines(tmp_path / "a.fabula", f"{table}.jsonl")) == len(rows)
     said = json.loads(found["manifest.json"])
     assert said["format"] == "fabula-save"
-    assert (said["version"], said["program"], said["made"]) == (4, __version__, MADE)
+    assert (said["version"], said["program"], said["made"]) == (5, __version__, MADE)
     assert said["project"] == {"id": PROJECT, "title": "The Harbour 雾港"}
     assert set(said["members"]) == set(found) - {"manifest.json"}
     assert said["members"]["revisions.jsonl"]["rows"] == 3
