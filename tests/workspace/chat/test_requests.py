@@ -47,7 +47,7 @@ def test_the_answer_has_the_names_of_the_specification(pier: ProjectHandle) -> N
     model = ScriptedProvider(lambda who, _: "FAIL" if who == "Bo" else "Hm.")
     given = answer(pier, ChatRequest(message="@Bo @Mara?", project_id="party"), model)
     plain = msgspec.json.decode(encode(given))
-    assert set(plain) == {"thread_id", "user_message", "responses"}
+    assert set(plain) == {"thread_id", "user_message", "responses", "notes"}
     by_name = {one["display_name"]: one for one in plain["responses"]}
     assert set(by_name["Mara"]) == {"message_id", "participant_id", "display_name", "content", "usage"}
     assert by_name["Bo"]["error"]["code"] == "LLM_REFUSED"
