@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -52,7 +54,7 @@ def test_the_dockerfile_names_files_variables_and_commands_that_exist() -> None:
     kinds = {"FROM", "RUN", "COPY", "USER", "ENV", "VOLUME", "EXPOSE", "HEALTHCHECK", "STOPSIGNAL", "CMD"}
     assert {kind for kind, _ in steps} <= kinds
     for kind, words in steps:
-        if kind == "COPY":
+        if kind == "COPY" and not words.startswith("--from"):
             *sources, _ = words.split()
             assert all((ROOT / source).exists() for source in sources)
         if kind == "ENV":
@@ -60,6 +62,44 @@ def test_the_dockerfile_names_files_variables_and_commands_that_exist() -> None:
         if kind == "CMD":
             check_command(json.loads(words))
     assert ("USER", "fabula") in steps
+
+
+def test_the_image_builds_the_page_which_is_in_no_clone() -> None:
+    steps = read_dockerfile()
+    stages = [words for kind, words in steps if kind == "FROM"]
+    assert stages == ["python:3.11-slim AS server", "node:20-slim AS page", "server"]
+    built = ("RUN", "cd /build/web && npm run -s types && npm run -s build")
+    taken = ("COPY", "--from=page /build/src/fabula/page /build/src/fabula/page")
+    installed = next(step for step in steps if step[0] == "RUN" and "--no-build-isolation /build" in step[1])
+    order = [steps.index(one) for one in (("FROM", stages[1]), built, ("FROM", stages[2]), taken, installed)]
+    assert order == sorted(order)
+    assert "outDir: \"../src/fabula/page\"" in (ROOT / "web" / "vite.config.ts").read_text()
+
+
+def test_docker_is_sent_what_the_image_copies_and_no_more() -> None:
+    lines = [one for one in (ROOT / ".dockerignore").read_text().splitlines() if not one.startswith("#")]
+    assert lines[0] == "*"
+    sent = {one.removeprefix("!") for one in lines if one.startswith("!")}
+    copied = [words.split()[:-1] for kind, words in read_dockerfile() if kind == "COPY" and "--from" not in words]
+    assert {source.partition("/")[0] for sources in copied for source in sources} == sent
+    assert {"src/fabula/page", "web/node_modules"} <= set(lines)  # what was built on this machine
+
+
+def test_the_image_installs_what_the_server_needs_and_nothing_for_tests() -> None:
+    text = (ROOT / "requirements-server.lock").read_text()
+    locked = set(re.findall(r"^([\w.-]+)==", text, re.MULTILINE))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [project["optional-dependencies"][one] for one in ("mcp", "models", "otel", "postgres")]
+    needed = {re.split(r"[\[>=;]", one)[0] for one in [*project["dependencies"], *itertools.chain(*extras)]}
+    assert needed - locked == set()
+    development = (ROOT / "requirements.in").read_text().splitlines()
+    others = {re.split(r"[\[=]", one)[0] for one in development if not one.startswith("#")} - needed - {"hatchling"}
+    assert "pytest" in others
+    assert others & locked == set()
+    assert all("--hash=sha256:" in one for one in re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE) if one.strip())
+    assert "://" not in text
+    steps = [words for kind, words in read_dockerfile() if kind == "RUN" and "pip install" in words]
+    assert "--require-hashes -r /build/requirements-server.lock" in steps[0]
 
 
 def test_the_compose_file_runs_two_replicas_and_the_jobs_on_postgresql_behind_nginx() -> None:
