@@ -16,8 +16,8 @@ import typer
 import yaml
 
 from fabula.cli.main import make_app
-from fabula.cli.options import STORE_VARIABLE
-from fabula.cli.serve import HOST_VARIABLE, PORT_VARIABLE, WORKERS_VARIABLE
+from fabula.cli.options import HOST_VARIABLE, PORT_VARIABLE, STORE_VARIABLE
+from fabula.cli.serve import WORKERS_VARIABLE
 from fabula.core.errors import FabulaError
 from fabula.settings.file import read_settings_file
 from fabula.settings.registry import SETTINGS
@@ -73,7 +73,7 @@ def test_the_image_builds_the_page_which_is_in_no_clone() -> None:
     installed = next(step for step in steps if step[0] == "RUN" and "--no-build-isolation /build" in step[1])
     order = [steps.index(one) for one in (("FROM", stages[1]), built, ("FROM", stages[2]), taken, installed)]
     assert order == sorted(order)
-    assert "outDir: \"../src/fabula/page\"" in (ROOT / "web" / "vite.config.ts").read_text()
+    assert 'outDir: "../src/fabula/page"' in (ROOT / "web" / "vite.config.ts").read_text()
 
 
 def test_docker_is_sent_what_the_image_copies_and_no_more() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fabula.server.accounts import Accounts
+from fabula.workspace.workspace import Workspace
 from tests.cli.test_codex import Room, room
 
 __all__ = ["room"]
@@ -40,6 +42,32 @@ def test_a_player_is_said_to_read_the_chapters_that_were_named_and_no_others(roo
     room.run("account", "role", "ann", "Coast", "editor")
     (found,) = room.read("account", "list")
     assert found["roles"][0]["documents"] is None
+
+
+def test_a_link_signs_the_owner_or_somebody_else_in_at_the_address_that_browsers_use(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert room.run("account", "link").startswith("http://127.0.0.1:8600/open/")
+    shown = room.run("account", "link", "--url", "https://stories.example/").strip()
+    assert shown.startswith("https://stories.example/open/")
+    monkeypatch.setenv("FABULA_HOST", "0.0.0.0")
+    monkeypatch.setenv("FABULA_PORT", "8700")
+    assert room.run("account", "link").startswith("http://localhost:8700/open/")
+    monkeypatch.setenv("FABULA_HOSTS", "Stories.example, other.example")
+    room.run("account", "add", "ann")
+    other = room.run("account", "link", "ann").strip()
+    assert other.startswith("http://stories.example:8700/open/")
+    assert "Did you mean" in room.run("account", "link", "annn", code=2)
+    with Workspace.open(room.folder / "data") as workspace:
+        accounts = Accounts(workspace.store, {})
+        for link, user in ((shown, "owner"), (other, "ann")):
+            code = link.rpartition("/")[2]
+            session = accounts.begin_session(code)
+            assert session is not None
+            found = accounts.find_access(session)
+            assert found is not None
+            assert found.user == user
+            assert accounts.begin_session(code) is None  # it works once
 
 
 def test_the_secret_of_a_key_is_shown_once(room: Room) -> None:

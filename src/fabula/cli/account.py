@@ -10,12 +10,13 @@ from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_workspace
-from fabula.cli.options import JSON, PROJECT, STORE
+from fabula.cli.options import HOST_VARIABLE, JSON, PORT_VARIABLE, PROJECT, STORE
 from fabula.cli.output import print_json, print_line, say, translate
 from fabula.cli.tables import Column, print_list
 from fabula.cli.value_names import name_value
 from fabula.core.ids import format_time
 from fabula.core.messages import Sentence, join_names, message
+from fabula.store.store import LOCAL_USER
 
 if TYPE_CHECKING:
     from fabula.workspace.schemas.people import AccountInfo, KeyInfo
@@ -91,6 +92,29 @@ def password(account: ACCOUNT, store: STORE = None) -> None:
         found = workspace.people.find(account)
         workspace.people.set_password(found.id, _ask_password())
     say("{account} has another password.", account=found.id)
+
+
+@commands.command()
+def link(
+    account: Annotated[str, Argument(help="Whom it signs in; you yourself by default.")] = LOCAL_USER,
+    url: Annotated[
+        str, Option("--url", help="Where a browser reaches the server, as in http://localhost:8080 behind a proxy.")
+    ] = "",
+    host: Annotated[str, Option("--host", envvar=HOST_VARIABLE, hidden=True)] = "127.0.0.1",
+    port: Annotated[int, Option("--port", envvar=PORT_VARIABLE, hidden=True)] = 8600,
+    store: STORE = None,
+) -> None:
+    """Make a link to a server that runs, which signs one browser in, once and within ten minutes.
+
+    Example: fabula account link
+    """
+    from fabula.server.accounts import Accounts
+    from fabula.server.address import make_link, make_url
+
+    with open_workspace(store, runs_jobs=False) as workspace:
+        is_owner = account == LOCAL_USER
+        code = Accounts(workspace.store, {}).make_code() if is_owner else workspace.people.create_link(account)
+    print_line(make_link(url or make_url(host, port), code))
 
 
 @commands.command()

@@ -11,14 +11,14 @@ from typer import Option
 
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_workspace
-from fabula.cli.options import STORE, STORE_VARIABLE
+from fabula.cli.options import HOST_VARIABLE, PORT_VARIABLE, STORE, STORE_VARIABLE
 from fabula.cli.output import say, warn
 from fabula.store.connections import DATA_VARIABLE
 
 if TYPE_CHECKING:
     from fabula.server.address import ServerAddress
 
-HOST_VARIABLE, PORT_VARIABLE, WORKERS_VARIABLE = "FABULA_HOST", "FABULA_PORT", "FABULA_WORKERS"
+WORKERS_VARIABLE = "FABULA_WORKERS"
 
 commands = CommandGroup()
 
