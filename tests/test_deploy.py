@@ -110,6 +110,7 @@ def test_the_compose_file_runs_two_replicas_and_the_jobs_on_postgresql_behind_ng
         check_command(list(service["command"]))
         assert set(service["environment"]) <= VARIABLES
         assert service["environment"]["FABULA_STORE"].startswith("postgresql://")
+        assert {"fabula-1", "fabula-2"} <= set(service["environment"]["FABULA_HOSTS"].split(","))  # for Prometheus
         assert (DEPLOY / service["env_file"]).exists()
         assert (DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]).exists()
     for volume in services["nginx"]["volumes"]:
