@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import tomllib
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,19 @@ def test_the_compose_file_runs_two_replicas_and_the_jobs_on_postgresql_behind_ng
         assert (DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]).exists()
     for volume in services["nginx"]["volumes"]:
         assert (DEPLOY / volume.partition(":")[0]).exists()
+
+
+def test_the_replicas_trust_nginx_alone_which_says_who_asks_and_how() -> None:
+    composed = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    (network,) = composed["networks"]["default"]["ipam"]["config"]
+    address = composed["services"]["nginx"]["networks"]["default"]["ipv4_address"]
+    assert ip_address(address) in ip_network(network["subnet"])
+    assert ip_address(address) not in ip_network(network["ip_range"])  # no other container is given it
+    for name in ("fabula-1", "fabula-2"):
+        assert composed["services"][name]["environment"]["FABULA_TRUSTED_PROXIES"] == address
+    text = (DEPLOY / "nginx.conf").read_text()
+    assert "proxy_set_header X-Forwarded-For $remote_addr;" in text
+    assert "proxy_set_header X-Forwarded-Proto $scheme;" in text
 
 
 def test_nginx_sends_a_project_to_one_replica_and_does_not_hold_streams_back() -> None:
