@@ -17,16 +17,15 @@ import typer
 import yaml
 
 from fabula.cli.main import make_app
-from fabula.cli.options import HOST_VARIABLE, PORT_VARIABLE, STORE_VARIABLE
-from fabula.cli.serve import WORKERS_VARIABLE
+from fabula.cli.serve import OTHER_VARIABLES, OWN_VARIABLES
 from fabula.core.errors import FabulaError
 from fabula.settings.file import read_settings_file
 from fabula.settings.registry import SETTINGS
-from fabula.store.connections import DATA_VARIABLE
 
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
-OWN = {HOST_VARIABLE, PORT_VARIABLE, STORE_VARIABLE, WORKERS_VARIABLE, DATA_VARIABLE}
+OWN = {*OWN_VARIABLES, *OTHER_VARIABLES}
+OF_COMMANDS = {"FABULA_LANGUAGE", "FABULA_PASSWORD", "FABULA_PROGRESS"}  # which the server does not read
 VARIABLES = OWN | {one.variable for one in SETTINGS.values() if "machine" in one.scopes}
 
 
@@ -114,6 +113,8 @@ def test_the_compose_file_runs_two_replicas_and_the_jobs_on_postgresql_behind_ng
         assert {"fabula-1", "fabula-2"} <= set(service["environment"]["FABULA_HOSTS"].split(","))  # for Prometheus
         assert (DEPLOY / service["env_file"]).exists()
         assert (DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]).exists()
+    passwords = [services["postgres"]["environment"]["POSTGRES_PASSWORD"], service["environment"]["FABULA_STORE"]]
+    assert all("${POSTGRES_PASSWORD:?" in one for one in passwords)  # an empty one is refused
     for volume in services["nginx"]["volumes"]:
         assert (DEPLOY / volume.partition(":")[0]).exists()
 
@@ -164,6 +165,11 @@ def test_the_unit_of_systemd_names_a_command_and_a_file_that_exist() -> None:
     check_command(shlex.split(started[1]))
     assert "KillMode=mixed" in text  # the supervisor ends the processes
     assert "EnvironmentFile=-/etc/fabula.env" in text
+    assert "LimitNOFILE=65536" in text
+    for kind, folder in (("State", "/var/lib"), ("Cache", "/var/cache")):  # the rest of the system is read-only
+        (name,) = re.findall(rf"^{kind}Directory=(\w+)$", text, re.MULTILINE)
+        assert f"={folder}/{name}\n" in text
+    assert set(re.findall(r"^Environment=(\w+)=", text, re.MULTILINE)) <= VARIABLES
 
 
 def test_every_setting_of_the_server_is_in_the_example_file_and_in_the_docs(tmp_path: Path) -> None:
@@ -174,6 +180,12 @@ def test_every_setting_of_the_server_is_in_the_example_file_and_in_the_docs(tmp_
     assert [name for name in sorted(VARIABLES) if f"`{name}`" not in docs] == []
     (tmp_path / "all.env").write_text(re.sub(r"^#(FABULA)", r"\1", text, flags=re.MULTILINE))
     assert set(read_settings_file(tmp_path / "all.env", OWN)) == VARIABLES
+
+
+def test_every_variable_that_the_program_reads_is_known() -> None:
+    texts = [path.read_text("utf-8") for path in (ROOT / "src" / "fabula").rglob("*.py")]
+    read = {name for text in texts for name in re.findall(r"\"(FABULA_[A-Z_]+)\"", text)}
+    assert read == VARIABLES | OF_COMMANDS
 
 
 @pytest.mark.parametrize("line", ["FABULA_PROT=1", "FABULA_PORT", "export FABULA_PORT=1", "PATH=/tmp"])

@@ -21,6 +21,19 @@ if TYPE_CHECKING:
     from fabula.server.address import ServerAddress
 
 WORKERS_VARIABLE = "FABULA_WORKERS"
+OWN_VARIABLES = (HOST_VARIABLE, PORT_VARIABLE, WORKERS_VARIABLE, STORE_VARIABLE, DATA_VARIABLE)
+OTHER_VARIABLES = (  # which the server reads beside its settings
+    "FABULA_CACHE",
+    "FABULA_EMBEDDING_KEY",
+    "FABULA_EMBEDDING_LINK_LOCAL",
+    "FABULA_EMBEDDING_MODEL",
+    "FABULA_EMBEDDING_URL",
+    "FABULA_LLM_KEY",
+    "FABULA_LOCAL_MODEL",
+    "FABULA_LOCAL_WINDOW",
+    "FABULA_MODELS",
+    "FABULA_SKILLS",
+)
 
 commands = CommandGroup()
 
@@ -30,8 +43,7 @@ def _read_settings(path: Path | None) -> None:
     if path is not None:
         from fabula.settings.file import read_settings_file
 
-        names = (HOST_VARIABLE, PORT_VARIABLE, WORKERS_VARIABLE, STORE_VARIABLE, DATA_VARIABLE)
-        for name, value in read_settings_file(path, names).items():
+        for name, value in read_settings_file(path, (*OWN_VARIABLES, *OTHER_VARIABLES)).items():
             os.environ.setdefault(name, value)
 
 
