@@ -56,17 +56,22 @@ def test_refusals_and_changes_of_access_are_logged_to_standard_error(tmp_path: P
             assert one.post("/api/accounts", json={"account": "ann"}, headers=own).status_code == 201
             upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": "x", **own}
             assert one.get("/healthz", headers=upgrade).status_code == 200
+            assert one.post("/api/session", json=secrets).status_code == 401
     finally:
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
     lines = [line.split(" ", 1)[1] for line in errors.strip().splitlines()]
     assert lines[:2] == [
-        "warning fabula.security sign-in refused",
-        "warning fabula.security refused: status=401 user=- address=127.0.0.1 method=POST",
+        "warning fabula.security sign-in refused: account=- address=127.0.0.1",
+        "warning fabula.security refused: status=401 code=ACCESS_REQUIRED user=- address=127.0.0.1 method=POST "
+        "route=/api/session",
     ]
     assert lines[2:] == [
-        "warning fabula.security refused: status=401 user=- address=127.0.0.1 method=GET",
-        "info fabula.security account added: ann",
+        "warning fabula.security refused: status=401 code=ACCESS_REQUIRED user=- address=127.0.0.1 method=GET route=-",
+        "info fabula.security account added: ann by owner",
+        "warning fabula.security sign-in refused: account=ann address=127.0.0.1",
+        "warning fabula.security refused: status=401 code=ACCESS_REQUIRED user=- address=127.0.0.1 method=POST "
+        "route=/api/session",
     ]
     assert not re.search(f"PLANTED|{re.escape(token)}", errors)
 

@@ -119,11 +119,12 @@ class SecurityMiddleware:
             self._rates.count_request(address)
             self._check_host(scope, headers.get("host", ""))
             set_access(scope, *await self._check(scope["method"], scope["path"], headers, address, is_proxy))
-            scope["state"]["fabula_headers"] = headers
+            scope["state"].update(fabula_headers=headers, fabula_address=address)
             if "//" in scope["path"]:  # which the router would read as another address
                 raise refuse_address()
         except FabulaError as error:
             problem = describe_refusal(error, choose_language(headers.get("accept-language", "")))
+            note_code(scope, problem.code)
             await _send_problem(send_with_headers, encode_refusal(problem, scope.get("path", "")))
             return
         try:
@@ -218,16 +219,33 @@ class SecurityMiddleware:
         return await asyncio.shield(task)
 
     def _log_refusal(self, scope: Scope, address: str, status: int) -> None:
-        """Note who was refused, a bounded number of times for each address; addresses of routes may hold titles."""
+        """Note who was refused and why, a bounded number of times for each address.
+
+        The route is the pattern of its addresses, which may hold titles; what is refused before it is found has none.
+        """
         if not self._log_lines.take(address):
-            access = scope.get("state", {}).get("fabula_access")
+            state = scope.get("state", {})
+            access = state.get("fabula_access")
             user = access.user if isinstance(access, Access) else "-"
-            log.warning("refused: status=%d user=%s address=%s method=%s", status, user, address, scope.get("method"))
+            log.warning(
+                "refused: status=%d code=%s user=%s address=%s method=%s route=%s",
+                status,
+                state.get("fabula_code", "-"),
+                user,
+                address,
+                scope.get("method"),
+                scope.get("path_template") or "-",
+            )
 
 
 def set_access(scope: Scope, access: Access | None, find_again: FindAccess) -> None:
     """Put the caller of a request into its scope, and what finds it again."""
     scope.setdefault("state", {}).update(fabula_access=access, fabula_find_again=find_again)
+
+
+def note_code(scope: Scope, code: str) -> None:
+    """Put the code of a refusal into the scope of its request, for the log."""
+    scope.setdefault("state", {})["fabula_code"] = code
 
 
 def get_access(scope: Mapping[str, Any]) -> Access:
