@@ -97,6 +97,7 @@ class SecurityMiddleware:
             return
 
         start = time.perf_counter()
+        scope.setdefault("state", {})
         headers = _read_headers(scope)
         sender = scope["client"][0] if scope.get("client") else ""
         is_proxy = self._proxy.is_trusted(sender)
@@ -243,9 +244,9 @@ def set_access(scope: Scope, access: Access | None, find_again: FindAccess) -> N
     scope.setdefault("state", {}).update(fabula_access=access, fabula_find_again=find_again)
 
 
-def note_code(scope: Scope, code: str) -> None:
+def note_code(scope: Mapping[str, Any], code: str) -> None:
     """Put the code of a refusal into the scope of its request, for the log."""
-    scope.setdefault("state", {})["fabula_code"] = code
+    scope["state"]["fabula_code"] = code
 
 
 def get_access(scope: Mapping[str, Any]) -> Access:
