@@ -81,6 +81,28 @@ def test_the_secret_of_a_key_is_shown_once(room: Room) -> None:
     assert "revoked" in room.run("account", "key", "list")
 
 
+def test_changes_of_access_are_noted_in_a_private_log(room: Room) -> None:
+    room.run("account", "add", "ann", "--name", "Ann Tarn")
+    room.run("account", "role", "ann", "Coast", "editor")
+    room.run("account", "list")
+    secret = room.run("account", "key", "new", "my script", "--account", "ann").splitlines()[-1]
+    code = room.run("account", "link").strip().rpartition("/")[2]
+    file = room.folder / "data" / "access.log"
+    assert file.stat().st_mode & 0o777 == 0o600
+    text = file.read_text("utf-8")
+    lines = [line.split(" ", 3)[3] for line in text.splitlines()]
+    kinds = ["account added: ann by owner", "role given: ann in ", "key made: ", "link made: owner by owner"]
+    assert [line.startswith(kind) for line, kind in zip(lines, kinds, strict=True)] == [True] * 4
+    assert lines[2].endswith(" of ann by owner")
+    assert not any(one in text for one in (secret, code, "correct horse", "Tarn", "my script"))
+
+
+def test_a_log_that_cannot_be_written_keeps_no_change_back(room: Room) -> None:
+    (room.folder / "data" / "access.log").mkdir()
+    assert "ann may sign in" in room.run("account", "add", "ann")
+    assert "This enters no log" in room.aside
+
+
 def test_mistakes_are_explained(room: Room) -> None:
     room.run("account", "add", "ann")
     assert "STORE_DUPLICATE" in room.run("account", "add", "Ann", code=2)

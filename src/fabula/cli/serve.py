@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from fabula.cli.commands import CommandGroup
-from fabula.cli.opening import open_workspace
+from fabula.cli.opening import find_folder, open_workspace
 from fabula.cli.options import HOST_VARIABLE, PORT_VARIABLE, STORE, STORE_VARIABLE
 from fabula.cli.output import say, warn
 from fabula.core.file_errors import describe_os_error
 from fabula.core.new_files import make_private_file, make_private_folder
-from fabula.store.connections import DATA_VARIABLE, data_folder, is_server_url
+from fabula.store.connections import DATA_VARIABLE
 
 if TYPE_CHECKING:
     from fabula.server.address import ServerAddress
@@ -50,14 +50,6 @@ def _read_settings(path: Path | None) -> None:
 def _has_browser() -> bool:
     """Whether a browser can open a window: one that runs in the terminal would hold up the server."""
     return sys.platform in ("darwin", "win32") or any(os.environ.get(one) for one in ("DISPLAY", "WAYLAND_DISPLAY"))
-
-
-def _find_folder(store: str | None) -> Path:
-    """Return the folder of a store, or the data folder where the store is on a database server."""
-    if store is None or is_server_url(store):
-        return data_folder()
-    path = Path(store)
-    return path.parent if path.suffix == ".db" else path
 
 
 def _write_token(folder: Path, address: ServerAddress) -> Path | None:
@@ -132,7 +124,7 @@ def serve(
         if sys.stdout.isatty():
             say("Programs send this token: {token}", token=address.token)
         else:  # of a service, which ends in a log
-            token_file = _write_token(_find_folder(store), address)
+            token_file = _write_token(find_folder(store), address)
         sys.stdout.flush()  # whoever started this process may read the link from a pipe
         if not no_open and _has_browser():
             import webbrowser
