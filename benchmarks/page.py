@@ -95,7 +95,7 @@ def serve(folder: Path) -> Iterator[tuple[str, str]]:
     link = re.search(r"(http://\S+)/open/", said)
     assert link is not None, said
     try:
-        yield link[1], said.split()[-1]
+        yield link[1], Path(said.strip().rpartition(": ")[2]).read_text().strip()  # the file of the token
     finally:
         process.terminate()
         process.wait()

@@ -29,7 +29,7 @@ def test_keys_sessions_and_passwords_are_found() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "refused: status=401 user=- address=127.0.0.1 method=GET",
+        "refused: status=401 code=ACCESS_REQUIRED user=- address=127.0.0.1 method=GET route=/api/projects/{project}",
         "request failed: reference=01ce2f1f4f0a4d5b8a66 exception=RuntimeError at start:12",
         "job synopses:0123456789abcdef0123456789abcdef0123456789a of a: JOB_FAILED, waiting",
     ],

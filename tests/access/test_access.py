@@ -75,9 +75,11 @@ def test_a_wrong_password_and_an_unknown_account_are_refused_alike(
     caplog.set_level(logging.DEBUG)
     accounts = open_accounts(workspace)
     for account, password in (("ann", "wrong one"), ("ann", ""), ("zed", PASSWORD), ("bob", ""), ("bob", PASSWORD)):
-        assert accounts.sign_in(account, password) is None
-    assert "sign-in refused" in caplog.text
+        assert accounts.sign_in(account, password, address="10.0.0.7") is None
+    assert "sign-in refused: account=ann address=10.0.0.7" in caplog.text
+    assert "sign-in refused: account=- address=10.0.0.7" in caplog.text
     assert "wrong one" not in caplog.text
+    assert "zed" not in caplog.text  # which may be a password in the wrong field
 
 
 def test_wrong_passwords_are_counted_whichever_process_is_asked(workspace: Workspace) -> None:

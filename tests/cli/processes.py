@@ -23,3 +23,9 @@ def start_fabula(*words: str, folder: Path) -> subprocess.Popen[str]:
         cwd=folder,
         env={**os.environ},
     )
+
+
+def read_token(process: subprocess.Popen[str]) -> str:
+    """Read the token of a server from the file that it names behind its link."""
+    assert process.stdout is not None
+    return Path(process.stdout.readline().strip().partition(": ")[2]).read_text().strip()

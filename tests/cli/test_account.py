@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fabula.server.accounts import Accounts
+from fabula.workspace.workspace import Workspace
 from tests.cli.test_codex import Room, room
 
 __all__ = ["room"]
@@ -42,6 +44,32 @@ def test_a_player_is_said_to_read_the_chapters_that_were_named_and_no_others(roo
     assert found["roles"][0]["documents"] is None
 
 
+def test_a_link_signs_the_owner_or_somebody_else_in_at_the_address_that_browsers_use(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert room.run("account", "link").startswith("http://127.0.0.1:8600/open/")
+    shown = room.run("account", "link", "--url", "https://stories.example/").strip()
+    assert shown.startswith("https://stories.example/open/")
+    monkeypatch.setenv("FABULA_HOST", "0.0.0.0")
+    monkeypatch.setenv("FABULA_PORT", "8700")
+    assert room.run("account", "link").startswith("http://localhost:8700/open/")
+    monkeypatch.setenv("FABULA_HOSTS", "Stories.example, other.example")
+    room.run("account", "add", "ann")
+    other = room.run("account", "link", "ann").strip()
+    assert other.startswith("http://stories.example:8700/open/")
+    assert "Did you mean" in room.run("account", "link", "annn", code=2)
+    with Workspace.open(room.folder / "data") as workspace:
+        accounts = Accounts(workspace.store, {})
+        for link, user in ((shown, "owner"), (other, "ann")):
+            code = link.rpartition("/")[2]
+            session = accounts.begin_session(code)
+            assert session is not None
+            found = accounts.find_access(session)
+            assert found is not None
+            assert found.user == user
+            assert accounts.begin_session(code) is None  # it works once
+
+
 def test_the_secret_of_a_key_is_shown_once(room: Room) -> None:
     shown = room.run("account", "key", "new", "my script", "--project", "Coast", "--right", "read").splitlines()
     assert shown[-1].startswith("fabula-")
@@ -51,6 +79,28 @@ def test_the_secret_of_a_key_is_shown_once(room: Room) -> None:
     assert shown[-1][-20:] not in listed
     assert "opens nothing any more" in room.run("account", "key", "revoke", "my script")
     assert "revoked" in room.run("account", "key", "list")
+
+
+def test_changes_of_access_are_noted_in_a_private_log(room: Room) -> None:
+    room.run("account", "add", "ann", "--name", "Ann Tarn")
+    room.run("account", "role", "ann", "Coast", "editor")
+    room.run("account", "list")
+    secret = room.run("account", "key", "new", "my script", "--account", "ann").splitlines()[-1]
+    code = room.run("account", "link").strip().rpartition("/")[2]
+    file = room.folder / "data" / "access.log"
+    assert file.stat().st_mode & 0o777 == 0o600
+    text = file.read_text("utf-8")
+    lines = [line.split(" ", 3)[3] for line in text.splitlines()]
+    kinds = ["account added: ann by owner", "role given: ann in ", "key made: ", "link made: owner by owner"]
+    assert [line.startswith(kind) for line, kind in zip(lines, kinds, strict=True)] == [True] * 4
+    assert lines[2].endswith(" of ann by owner")
+    assert not any(one in text for one in (secret, code, "correct horse", "Tarn", "my script"))
+
+
+def test_a_log_that_cannot_be_written_keeps_no_change_back(room: Room) -> None:
+    (room.folder / "data" / "access.log").mkdir()
+    assert "ann may sign in" in room.run("account", "add", "ann")
+    assert "This enters no log" in room.aside
 
 
 def test_mistakes_are_explained(room: Room) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from fabula.cli.serve import serve as serve_command
 from fabula.core.errors import FabulaError
 from fabula.server.address import ServerAddress
 from fabula.server.serving import serve
 from fabula.workspace.workspace import Workspace
-from tests.cli.processes import start_fabula
+from tests.cli.processes import read_token, start_fabula
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -24,7 +26,7 @@ def test_the_server_prints_a_link_that_opens_it_and_stops_when_asked(tmp_path: P
     process = start_fabula("serve", "--port", "0", "--no-open", "--store", str(data), folder=tmp_path)
     assert process.stdout is not None
     link = re.findall(r"http://\S+", process.stdout.readline())[0]
-    token = process.stdout.readline().split()[-1]
+    token = read_token(process)
     base = link.partition("/open/")[0]
     with httpx2.Client(base_url=base, trust_env=False, timeout=30) as browser:
         assert browser.get(link).status_code == 303
@@ -44,7 +46,7 @@ def test_refusals_and_changes_of_access_are_logged_to_standard_error(tmp_path: P
     )
     assert process.stdout is not None
     base = re.findall(r"http://[^/]+", process.stdout.readline())[0]
-    token = process.stdout.readline().split()[-1]
+    token = read_token(process)
     try:
         with httpx2.Client(base_url=base, trust_env=False, timeout=30) as one:
             secrets = {"account": "ann", "password": "PLANTED-PASSWORD"}
@@ -54,17 +56,22 @@ def test_refusals_and_changes_of_access_are_logged_to_standard_error(tmp_path: P
             assert one.post("/api/accounts", json={"account": "ann"}, headers=own).status_code == 201
             upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Key": "x", **own}
             assert one.get("/healthz", headers=upgrade).status_code == 200
+            assert one.post("/api/session", json=secrets).status_code == 401
     finally:
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
     lines = [line.split(" ", 1)[1] for line in errors.strip().splitlines()]
     assert lines[:2] == [
-        "warning fabula.security sign-in refused",
-        "warning fabula.security refused: status=401 user=- address=127.0.0.1 method=POST",
+        "warning fabula.security sign-in refused: account=- address=127.0.0.1",
+        "warning fabula.security refused: status=401 code=ACCESS_REQUIRED user=- address=127.0.0.1 method=POST "
+        "route=/api/session",
     ]
     assert lines[2:] == [
-        "warning fabula.security refused: status=401 user=- address=127.0.0.1 method=GET",
-        "info fabula.security account added: ann",
+        "warning fabula.security refused: status=401 code=ACCESS_REQUIRED user=- address=127.0.0.1 method=GET route=-",
+        "info fabula.security account added: ann by owner",
+        "warning fabula.security sign-in refused: account=ann address=127.0.0.1",
+        "warning fabula.security refused: status=401 code=ACCESS_REQUIRED user=- address=127.0.0.1 method=POST "
+        "route=/api/session",
     ]
     assert not re.search(f"PLANTED|{re.escape(token)}", errors)
 
@@ -95,13 +102,45 @@ def test_a_file_sets_what_no_flag_sets_and_the_samples_are_there_once(tmp_path: 
         process = start_fabula(*words, "--store", str(tmp_path / "data"), folder=tmp_path)
         assert process.stdout is not None
         base = re.findall(r"http://[^/]+", process.stdout.readline())[0]
-        token = process.stdout.readline().split()[-1]
+        token = read_token(process)
         headers = {"Authorization": f"Bearer {token}", "Host": "stories.example"}
         listed = httpx2.get(f"{base}/api/projects", headers=headers, trust_env=False, timeout=30)
         assert len(listed.json()["items"]) == 2
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
         assert process.returncode == 0
+
+
+def test_the_token_of_a_service_is_in_a_private_file_as_long_as_it_runs(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    process = start_fabula("serve", "--port", "0", "--no-open", "--no-worker", "--store", str(data), folder=tmp_path)
+    assert process.stdout is not None
+    link, named = process.stdout.readline(), process.stdout.readline()
+    (file,) = data.glob("token-*")
+    assert named.strip().endswith(str(file))
+    assert file.name == f"token-{link.partition('/open/')[0].rpartition(':')[2]}"
+    token = file.read_text().strip()
+    assert file.stat().st_mode & 0o777 == 0o600
+    process.send_signal(signal.SIGTERM)
+    rest, errors = process.communicate(timeout=60)
+    assert len(token) == 43
+    assert token not in link + named + rest + errors
+    assert not file.exists()
+
+
+def test_a_terminal_is_shown_the_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    address = ServerAddress("http://127.0.0.1:8600", "http://127.0.0.1:8600/open/x", "the-token", True)
+
+    def run_no_server(workspace: Workspace, *, on_ready: Callable[[ServerAddress], None], **_: object) -> None:
+        on_ready(address)
+
+    monkeypatch.setattr("fabula.server.serving.serve", run_no_server)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("fabula.cli.serve.say", lambda text, **values: said.append(text.format(**values)))
+    serve_command(no_open=True, store=str(tmp_path / "data"))
+    assert said[1] == "Programs send this token: the-token"
+    assert list((tmp_path / "data").glob("token-*")) == []
 
 
 def test_without_a_display_no_browser_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

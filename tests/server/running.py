@@ -93,10 +93,10 @@ class StoppableServer:
 
 
 @contextmanager
-def run_process_server(workspace: Workspace) -> Iterator[StoppableServer]:
+def run_process_server(workspace: Workspace, host: str = "127.0.0.1") -> Iterator[StoppableServer]:
     """Serve a workspace as `fabula serve` does, until the block ends or the server is told to stop."""
-    with open_socket("127.0.0.1", 0) as opened:
-        server = _ThreadServer(workspace, host="127.0.0.1", token=OWNER_TOKEN)
+    with open_socket(host, 0) as opened:
+        server = _ThreadServer(workspace, host=host, token=OWNER_TOKEN)
         thread = threading.Thread(target=lambda: server.run(sockets=[opened]))
         thread.start()
         running = StoppableServer(f"http://127.0.0.1:{opened.getsockname()[1]}", server)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from urllib.parse import quote
 
 import httpx2
@@ -13,7 +14,7 @@ from fabula.server.access import OWNER_ACCESS, Access
 from fabula.server.security import COOKIE
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
-from tests.server.running import OWNER_TOKEN, RunningServer, run_server
+from tests.server.running import OWNER_TOKEN, RunningServer, run_process_server, run_server
 
 
 def read_code(answer: httpx2.Response) -> tuple[int, str]:
@@ -115,6 +116,25 @@ def test_a_page_of_another_site_is_refused_even_with_a_token(server: RunningServ
 def test_a_host_of_another_name_is_refused(server: RunningServer, host: str) -> None:
     with server.client() as client:
         assert read_code(client.get("/api/projects", headers={"Host": host})) == (421, "ACCESS_HOST_REFUSED")
+
+
+def test_health_is_told_under_any_name(server: RunningServer) -> None:
+    with server.client(None) as probe:
+        for path in ("/healthz", "/readyz"):
+            assert probe.get(path, headers={"Host": "10.0.0.7:8600"}).status_code == 200
+        assert read_code(probe.get("/metrics", headers={"Host": "10.0.0.7:8600"})) == (421, "ACCESS_HOST_REFUSED")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the loopback has one address")
+def test_a_server_at_all_addresses_answers_at_each_of_them(workspace: Workspace) -> None:
+    with run_process_server(workspace, "0.0.0.0") as server:
+        port = server.base_url.rpartition(":")[2]
+        headers = {"Authorization": f"Bearer {OWNER_TOKEN}"}
+        with httpx2.Client(base_url=f"http://127.0.0.2:{port}", headers=headers, trust_env=False) as client:
+            assert client.get("/api/projects").status_code == 200
+            for other in ("127.0.0.3", "127.0.0.2.evil.example"):
+                refused = client.get("/api/projects", headers={"Host": other})
+                assert read_code(refused) == (421, "ACCESS_HOST_REFUSED")
 
 
 def test_every_answer_has_the_security_headers(server: RunningServer) -> None:

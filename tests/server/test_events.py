@@ -25,6 +25,7 @@ from fabula.workspace import change_feed
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.project_events import MAX_ITEMS
 from fabula.workspace.workspace import Workspace
+from tests.cli.processes import read_token
 from tests.server.running import RunningServer, run_server
 from tests.server.test_streams import Event, read_events
 
@@ -311,7 +312,7 @@ def test_a_server_that_stops_ends_its_streams_at_once_and_says_so(story: Project
     options = ["serve", "--port", "0", "--no-open", "--no-worker", "--store", str(tmp_path / "data")]
     with subprocess.Popen([sys.executable, "-c", command, *options], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        link, token = process.stdout.readline(), process.stdout.readline().split()[-1]
+        link, token = process.stdout.readline(), read_token(process)
         base_url = "http://" + link.partition("http://")[2].partition("/")[0]
         headers = {"Authorization": f"Bearer {token}"}
         with (

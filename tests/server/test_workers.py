@@ -20,7 +20,7 @@ from fabula.server.address import ServerAddress
 from fabula.workspace.read_only import open_read_only
 from fabula.workspace.workspace import Workspace
 from tests.blank import lay
-from tests.cli.processes import start_fabula
+from tests.cli.processes import read_token, start_fabula
 from tests.llm.server import Exchange, ModelServer, chunk
 from tests.llm.server import run_server as run_model_server
 from tests.server.test_streams import read_events
@@ -83,7 +83,7 @@ class WorkerServer:
         assert process.stdout is not None
         self.process = process
         self.link = re.findall(r"http://\S+", process.stdout.readline())[0]
-        self.token = process.stdout.readline().split()[-1]
+        self.token = read_token(process)
         self.base, _, self.code = self.link.partition("/open/")
 
     @property

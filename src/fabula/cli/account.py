@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
 from fabula.cli.commands import CommandGroup
-from fabula.cli.opening import open_workspace
-from fabula.cli.options import JSON, PROJECT, STORE
-from fabula.cli.output import print_json, print_line, say, translate
+from fabula.cli.opening import find_folder, open_workspace
+from fabula.cli.options import HOST_VARIABLE, JSON, PORT_VARIABLE, PROJECT, STORE
+from fabula.cli.output import print_json, print_line, say, translate, warn
 from fabula.cli.tables import Column, print_list
 from fabula.cli.value_names import name_value
+from fabula.core.file_errors import describe_os_error
 from fabula.core.ids import format_time
 from fabula.core.messages import Sentence, join_names, message
+from fabula.store.store import LOCAL_USER
 
 if TYPE_CHECKING:
     from fabula.workspace.schemas.people import AccountInfo, KeyInfo
     from fabula.workspace.workspace import Workspace
+
+log = logging.getLogger("fabula.security")
 
 PASSWORD_VARIABLE = "FABULA_PASSWORD"
 ACCOUNT = Annotated[str, Argument(help="An account, by the name to sign in with or the person's own.")]
@@ -63,7 +70,7 @@ def add(
     Example: fabula account add ann --name "Ann Tarn"
     """
     password = "" if no_password else _ask_password()
-    with open_workspace(store, runs_jobs=False) as workspace:
+    with _open_logged(store) as workspace:
         added = workspace.people.add(account, name=name, password=password)
     say(
         "{account} may sign in, and sees nothing yet. Give a role: fabula account role {account} PROJECT editor",
@@ -77,7 +84,7 @@ def remove(account: ACCOUNT, store: STORE = None) -> None:
 
     Example: fabula account remove ann
     """
-    with open_workspace(store, runs_jobs=False) as workspace:
+    with _open_logged(store) as workspace:
         say("{account} is let in no more.", account=workspace.people.remove(account).id)
 
 
@@ -87,10 +94,36 @@ def password(account: ACCOUNT, store: STORE = None) -> None:
 
     Example: fabula account password ann
     """
-    with open_workspace(store, runs_jobs=False) as workspace:
+    with _open_logged(store) as workspace:
         found = workspace.people.find(account)
         workspace.people.set_password(found.id, _ask_password())
     say("{account} has another password.", account=found.id)
+
+
+@commands.command()
+def link(
+    account: Annotated[str, Argument(help="Whom it signs in; you yourself by default.")] = LOCAL_USER,
+    url: Annotated[
+        str, Option("--url", help="Where a browser reaches the server, as in http://localhost:8080 behind a proxy.")
+    ] = "",
+    host: Annotated[str, Option("--host", envvar=HOST_VARIABLE, hidden=True)] = "127.0.0.1",
+    port: Annotated[int, Option("--port", envvar=PORT_VARIABLE, hidden=True)] = 8600,
+    store: STORE = None,
+) -> None:
+    """Make a link to a server that runs, which signs one browser in, once and within ten minutes.
+
+    Example: fabula account link
+    """
+    from fabula.server.accounts import Accounts
+    from fabula.server.address import make_link, make_url
+
+    with _open_logged(store) as workspace:
+        if account == LOCAL_USER:
+            code = Accounts(workspace.store, {}).make_code()
+            log.info("link made: %s by %s", LOCAL_USER, LOCAL_USER)
+        else:
+            code = workspace.people.create_link(account)
+    print_line(make_link(url or make_url(host, port), code))
 
 
 @commands.command()
@@ -109,7 +142,7 @@ def role(
 
     Example: fabula account role ann "The Lantern Coast" player --character "Mara Venn"
     """
-    with open_workspace(store, runs_jobs=False) as workspace:
+    with _open_logged(store) as workspace:
         if name == "-":
             changed = workspace.people.remove_role(account, project)
             say("{account} has no role in it any more.", account=changed.id)
@@ -176,7 +209,7 @@ def create_key(
     """
     from fabula.workspace.schemas.people import describe_new_key
 
-    with open_workspace(store, runs_jobs=False) as workspace:
+    with _open_logged(store) as workspace:
         made = workspace.people.create_key(label, person=account, projects=projects or (), rights=rights or ())
     if as_json:
         print_json(describe_new_key(made))
@@ -191,8 +224,23 @@ def revoke_key(key: Annotated[str, Argument(help="A key, by what it is for or it
 
     Example: fabula account key revoke "my script"
     """
-    with open_workspace(store, runs_jobs=False) as workspace:
+    with _open_logged(store) as workspace:
         say("The key {label} opens nothing any more.", label=workspace.people.revoke_key(key).label)
+
+
+@contextmanager
+def _open_logged(store: str | None) -> Iterator[Workspace]:
+    """Open the workspace of a store whose access is changed, and note the change in the log of its folder."""
+    from fabula.server.logs import ACCESS_LOG, append_access_log
+
+    folder = find_folder(store)
+    with open_workspace(store, runs_jobs=False) as workspace, ExitStack() as stack:
+        try:
+            stack.enter_context(append_access_log(folder))
+        except OSError as error:
+            reason = describe_os_error(error)
+            warn("This enters no log: {file} cannot be written ({reason}).", file=folder / ACCESS_LOG, reason=reason)
+        yield workspace
 
 
 def _ask_password() -> str:

@@ -34,6 +34,16 @@ def open_workspace(location: str | None, *, runs_jobs: bool = True) -> Iterator[
             _run_short_jobs(workspace)
 
 
+def find_folder(store: str | None) -> Path:
+    """Return the folder of a store, or the data folder where the store is on a database server."""
+    from fabula.store.connections import data_folder, is_server_url
+
+    if store is None or is_server_url(store):
+        return data_folder()
+    path = Path(store)
+    return path.parent if path.suffix == ".db" else path
+
+
 def _run_short_jobs(workspace: Workspace) -> None:
     """Do the short background work that a command has left, and say how to do the rest."""
     try:

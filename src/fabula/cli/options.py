@@ -7,6 +7,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 STORE_VARIABLE = "FABULA_STORE"
+HOST_VARIABLE, PORT_VARIABLE = "FABULA_HOST", "FABULA_PORT"
 STORE = Annotated[
     str | None, Option("--store", envvar=STORE_VARIABLE, help="A data folder, or the address of a PostgreSQL server.")
 ]

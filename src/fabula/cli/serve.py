@@ -10,15 +10,30 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from fabula.cli.commands import CommandGroup
-from fabula.cli.opening import open_workspace
-from fabula.cli.options import STORE, STORE_VARIABLE
+from fabula.cli.opening import find_folder, open_workspace
+from fabula.cli.options import HOST_VARIABLE, PORT_VARIABLE, STORE, STORE_VARIABLE
 from fabula.cli.output import say, warn
+from fabula.core.file_errors import describe_os_error
+from fabula.core.new_files import make_private_file, make_private_folder
 from fabula.store.connections import DATA_VARIABLE
 
 if TYPE_CHECKING:
     from fabula.server.address import ServerAddress
 
-HOST_VARIABLE, PORT_VARIABLE, WORKERS_VARIABLE = "FABULA_HOST", "FABULA_PORT", "FABULA_WORKERS"
+WORKERS_VARIABLE = "FABULA_WORKERS"
+OWN_VARIABLES = (HOST_VARIABLE, PORT_VARIABLE, WORKERS_VARIABLE, STORE_VARIABLE, DATA_VARIABLE)
+OTHER_VARIABLES = (  # which the server reads beside its settings
+    "FABULA_CACHE",
+    "FABULA_EMBEDDING_KEY",
+    "FABULA_EMBEDDING_LINK_LOCAL",
+    "FABULA_EMBEDDING_MODEL",
+    "FABULA_EMBEDDING_URL",
+    "FABULA_LLM_KEY",
+    "FABULA_LOCAL_MODEL",
+    "FABULA_LOCAL_WINDOW",
+    "FABULA_MODELS",
+    "FABULA_SKILLS",
+)
 
 commands = CommandGroup()
 
@@ -28,14 +43,33 @@ def _read_settings(path: Path | None) -> None:
     if path is not None:
         from fabula.settings.file import read_settings_file
 
-        names = (HOST_VARIABLE, PORT_VARIABLE, WORKERS_VARIABLE, STORE_VARIABLE, DATA_VARIABLE)
-        for name, value in read_settings_file(path, names).items():
+        for name, value in read_settings_file(path, (*OWN_VARIABLES, *OTHER_VARIABLES)).items():
             os.environ.setdefault(name, value)
 
 
 def _has_browser() -> bool:
     """Whether a browser can open a window: one that runs in the terminal would hold up the server."""
     return sys.platform in ("darwin", "win32") or any(os.environ.get(one) for one in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
+def _write_token(folder: Path, address: ServerAddress) -> Path | None:
+    """Write the token into a file that the user of the server alone can read, and say where it is."""
+    file = folder / f"token-{address.url.rpartition(':')[2]}"
+    try:
+        make_private_folder(folder)
+        file.unlink(missing_ok=True)
+        make_private_file(file)
+        file.write_text(f"{address.token}\n", encoding="utf-8")
+    except OSError as error:
+        warn(
+            "The token for programs could not be written to {file} ({reason}). Make a key for them: "
+            "fabula account key new WHAT-FOR",
+            file=file,
+            reason=describe_os_error(error),
+        )
+        return None
+    say("Programs send the token in this file: {file}", file=file)
+    return file
 
 
 @commands.command()
@@ -77,14 +111,20 @@ def serve(
     Example: fabula serve --port 8600
     """
 
+    token_file: Path | None = None
+
     def announce(address: ServerAddress) -> None:
+        nonlocal token_file
         if not address.is_local:
             warn(
                 "Anybody who can reach {url} and has the link or the token can read and change everything.",
                 url=address.url,
             )
         say("Open this link; it works once: {link}", link=address.link)
-        say("Programs send this token: {token}", token=address.token)
+        if sys.stdout.isatty():
+            say("Programs send this token: {token}", token=address.token)
+        else:  # of a service, which ends in a log
+            token_file = _write_token(find_folder(store), address)
         sys.stdout.flush()  # whoever started this process may read the link from a pipe
         if not no_open and _has_browser():
             import webbrowser
@@ -94,13 +134,17 @@ def serve(
     if samples:
         with open_workspace(store, runs_jobs=False) as workspace:
             workspace.add_samples()
-    if workers > 1:
-        from fabula.server.supervisor import serve_in_processes
+    try:
+        if workers > 1:
+            from fabula.server.supervisor import serve_in_processes
 
-        serve_in_processes(store, processes=workers, host=host, port=port, worker=not no_worker, on_ready=announce)
-    else:
-        from fabula.server.serving import serve as run_server
+            serve_in_processes(store, processes=workers, host=host, port=port, worker=not no_worker, on_ready=announce)
+        else:
+            from fabula.server.serving import serve as run_server
 
-        with open_workspace(store, runs_jobs=False) as workspace:
-            run_server(workspace, host=host, port=port, worker=not no_worker, on_ready=announce)
+            with open_workspace(store, runs_jobs=False) as workspace:
+                run_server(workspace, host=host, port=port, worker=not no_worker, on_ready=announce)
+    finally:
+        if token_file is not None:
+            token_file.unlink(missing_ok=True)
     say("Stopped.")

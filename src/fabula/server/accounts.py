@@ -112,11 +112,15 @@ class Accounts:
         with self._store.write(user=LOCAL_USER) as tx:
             return access.use_link(tx, code)
 
-    def sign_in(self, account: str, password: str) -> str | None:
-        """Begin a session of whoever has this password; None where name and password do not belong together."""
+    def sign_in(self, account: str, password: str, *, address: str = "-") -> str | None:
+        """Begin a session of whoever has this password; None where name and password do not belong together.
+
+        The log names the address and, where there is such an account, its name: others may be passwords.
+        """
         name = account.strip().lower()
         with self._store.read(user=LOCAL_USER) as reading:
             wait = access.find_wait(reading, name)
+            known = "-" if access.find_person(reading, name) is None else name
             person = access.check_password(reading, name, password) if wait <= 0 else None
         if wait > 0:
             raise FabulaError(
@@ -131,9 +135,9 @@ class Accounts:
                 access.forget_failures(tx, name)
                 secret = access.begin_session(tx, person.id)
         if person is None:
-            log.warning("sign-in refused")
+            log.warning("sign-in refused: account=%s address=%s", known, address)
             return None
-        log.info("signed in: %s", person.id)
+        log.info("signed in: %s address=%s", person.id, address)
         return secret
 
     def sign_out(self, secret: str) -> None:

@@ -11,10 +11,12 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.file_errors import describe_os_error
 from fabula.core.messages import advise, message
 from fabula.server.accounts import Accounts
+from fabula.server.proxies import read_proxy_settings
 from fabula.store.store import Store
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 LINK_PATH = "/open/"
+_ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # where to listen, but nothing that a browser can open
 
 
 class ServerAddress(Struct, frozen=True):
@@ -28,9 +30,23 @@ class ServerAddress(Struct, frozen=True):
 
 def make_address(store: Store, host: str, opened: socket.socket) -> ServerAddress:
     """Return where a socket answers, with a new token and a new link."""
-    url = f"http://{f'[{host}]' if ':' in host else host}:{opened.getsockname()[1]}"
-    link = f"{url}{LINK_PATH}{Accounts(store, {}).make_code()}"
-    return ServerAddress(url, link, make_secret(), host in LOOPBACK)
+    url = make_url(host, opened.getsockname()[1])
+    return ServerAddress(url, make_link(url, Accounts(store, {}).make_code()), make_secret(), host in LOOPBACK)
+
+
+def make_url(host: str, port: int) -> str:
+    """Return the address of a server that listens at a host and a port.
+
+    One that listens at all addresses is named by the first of its names (`server.hosts`), or as this machine.
+    """
+    if host in _ANY_ADDRESS:
+        host = next(iter(read_proxy_settings().hosts), "localhost")
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def make_link(url: str, code: str) -> str:
+    """Return the link that signs one browser in with a code."""
+    return f"{url.rstrip('/')}{LINK_PATH}{code}"
 
 
 def open_socket(host: str, port: int) -> socket.socket:

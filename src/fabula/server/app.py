@@ -29,7 +29,15 @@ from fabula.server.problems import MAX_BODY, choose_language, describe_exception
 from fabula.server.programs import ProgramServer
 from fabula.server.proxies import read_proxy_settings
 from fabula.server.routes import ROUTES, Route
-from fabula.server.security import COOKIE, PAGE_PATH, SESSION_PATH, ASGIApp, SecurityMiddleware, read_session
+from fabula.server.security import (
+    COOKIE,
+    PAGE_PATH,
+    SESSION_PATH,
+    ASGIApp,
+    SecurityMiddleware,
+    note_code,
+    read_session,
+)
 from fabula.server.streams import StreamHub
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.schemas.people import SignInRequest
@@ -102,7 +110,8 @@ def make_app(
     async def sign_in(request: Request[Any, Any, Any]) -> Response[None]:
         """Begin a session with the name of an account and its password."""
         asked = decode(await request.body(), SignInRequest, what=message("request"))
-        session = await workspace.call(accounts.sign_in, asked.account, asked.password)
+        address = request.scope["state"]["fabula_address"]
+        session = await workspace.call(accounts.sign_in, asked.account, asked.password, address=address)
         if session is None:
             raise FabulaError(
                 Code.ACCESS_REQUIRED, message("There is no account with this name and this password. Try again.")
@@ -175,6 +184,8 @@ def _encode_document(table: RouteTable) -> bytes:
 def _answer_exception(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Answer with a problem, in the language that was asked for."""
     language = choose_language(request.headers.get("accept-language", ""))
-    status, headers, body = encode_refusal(describe_exception(error, language), request.scope["path"])
+    problem = describe_exception(error, language)
+    note_code(request.scope, problem.code)
+    status, headers, body = encode_refusal(problem, request.scope["path"])
     media_type = headers.pop("content-type")
     return Response(body, status_code=status, headers=headers, media_type=media_type)

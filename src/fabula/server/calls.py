@@ -63,7 +63,9 @@ def find_target(route: Route, call: Call) -> Any:
             verbs.language = call.language  # of whoever reads the sentences, not of the book
             return verbs
         case "people":
-            return call.workspace.people
+            people = call.workspace.people
+            people.caller = call.access.user
+            return people
         case subject:
             return getattr(call.handle, subject)
 

@@ -8,12 +8,18 @@ the place.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 from fabula.core.errors import describe_place
+from fabula.core.new_files import make_private_file, make_private_folder
 from fabula.settings.values import SettingValues
 
 LEVEL_SETTING = "server.logLevel"
+SECURITY_LOG = "fabula.security"
+ACCESS_LOG = "access.log"
 
 
 class LineFormatter(logging.Formatter):
@@ -26,6 +32,27 @@ class LineFormatter(logging.Formatter):
         if record.exc_info and record.exc_info[1] is not None:
             line += f" exception={describe_place(record.exc_info[1])}"
         return "".join(one if one.isprintable() else " " for one in line)
+
+
+@contextmanager
+def append_access_log(folder: Path) -> Iterator[None]:
+    """Append what happens to people, roles and keys to a file that the user of the store alone can read.
+
+    Commands have no log that a service keeps.
+    """
+    make_private_folder(folder)
+    make_private_file(folder / ACCESS_LOG)
+    handler, security = logging.FileHandler(folder / ACCESS_LOG, encoding="utf-8"), logging.getLogger(SECURITY_LOG)
+    handler.setFormatter(LineFormatter())
+    level = security.level
+    security.addHandler(handler)
+    security.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        security.setLevel(level)
+        security.removeHandler(handler)
+        handler.close()
 
 
 def write_logs() -> None:

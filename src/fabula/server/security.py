@@ -1,7 +1,8 @@
 """What stands before every route: the checks of host, origin and caller, and the headers of every answer (ppl-2).
 
 A page of another site must neither read nor change anything here. The name in `Host` must be one of this server, so
-that a name which was rebound to this machine is refused. A request with an `Origin` must come from the server's own
+that a name which was rebound to this machine is refused; the address in digits at which a request arrived is always one
+of them, and health is told under any name. A request with an `Origin` must come from the server's own
 page. A request that changes something with a cookie must have an `Origin`, because browsers send cookies by
 themselves. A token in the address is never read.
 """
@@ -14,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from functools import partial
 from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -38,7 +40,8 @@ ASGIApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 COOKIE = "fabula_session"
 PAGE_PATH, ASSETS_PATH = "/", "/assets/"  # of the page, which holds nothing of a story
-OPEN_PATHS = ("/healthz", "/readyz", PAGE_PATH)  # and the files of the page, and the links that begin a session
+HEALTH_PATHS = ("/healthz", "/readyz")  # which tell nothing, and which probes ask by any address
+OPEN_PATHS = (*HEALTH_PATHS, PAGE_PATH)  # and the files of the page, and the links that begin a session
 SESSION_PATH = "/api/session"  # signing in needs no caller yet
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -94,6 +97,7 @@ class SecurityMiddleware:
             return
 
         start = time.perf_counter()
+        scope.setdefault("state", {})
         headers = _read_headers(scope)
         sender = scope["client"][0] if scope.get("client") else ""
         is_proxy = self._proxy.is_trusted(sender)
@@ -114,12 +118,14 @@ class SecurityMiddleware:
             if scope["type"] != "http":
                 raise refuse_address()
             self._rates.count_request(address)
+            self._check_host(scope, headers.get("host", ""))
             set_access(scope, *await self._check(scope["method"], scope["path"], headers, address, is_proxy))
-            scope["state"]["fabula_headers"] = headers
+            scope["state"].update(fabula_headers=headers, fabula_address=address)
             if "//" in scope["path"]:  # which the router would read as another address
                 raise refuse_address()
         except FabulaError as error:
             problem = describe_refusal(error, choose_language(headers.get("accept-language", "")))
+            note_code(scope, problem.code)
             await _send_problem(send_with_headers, encode_refusal(problem, scope.get("path", "")))
             return
         try:
@@ -129,16 +135,24 @@ class SecurityMiddleware:
         except Exception as error:  # in the middle of an answer, which then ends: uvicorn would log the text
             describe_exception(error)
 
+    def _check_host(self, scope: Scope, host: str) -> None:
+        """Refuse a request that names another server, or two of them, which are joined by a comma."""
+        name = _read_name(host)
+        if "," not in host and (name in self._hosts or scope["path"] in HEALTH_PATHS or _is_own_address(scope, name)):
+            return
+        raise FabulaError(
+            Code.ACCESS_HOST_REFUSED,
+            message(
+                "This server does not answer for that host. Use the address that it prints when it starts, or list the "
+                "host in `FABULA_HOSTS`."
+            ),
+        )
+
     async def _check(
         self, method: str, path: str, headers: dict[str, str], address: str, is_proxy: bool
     ) -> tuple[Access | None, FindAccess]:
         """Return the caller, and what finds it again; None where the path is open to everybody."""
         host = headers.get("host", "")
-        if "," in host or _read_name(host) not in self._hosts:  # two of them are joined by a comma
-            raise FabulaError(
-                Code.ACCESS_HOST_REFUSED,
-                message("This server does not answer for that host. Use the address that it prints when it starts."),
-            )
         origin = headers.get("origin")
         if origin is not None and origin.lower().partition("://")[2] != host.lower():
             raise _refuse_origin()
@@ -206,16 +220,33 @@ class SecurityMiddleware:
         return await asyncio.shield(task)
 
     def _log_refusal(self, scope: Scope, address: str, status: int) -> None:
-        """Note who was refused, a bounded number of times for each address; addresses of routes may hold titles."""
+        """Note who was refused and why, a bounded number of times for each address.
+
+        The route is the pattern of its addresses, which may hold titles; what is refused before it is found has none.
+        """
         if not self._log_lines.take(address):
-            access = scope.get("state", {}).get("fabula_access")
+            state = scope.get("state", {})
+            access = state.get("fabula_access")
             user = access.user if isinstance(access, Access) else "-"
-            log.warning("refused: status=%d user=%s address=%s method=%s", status, user, address, scope.get("method"))
+            log.warning(
+                "refused: status=%d code=%s user=%s address=%s method=%s route=%s",
+                status,
+                state.get("fabula_code", "-"),
+                user,
+                address,
+                scope.get("method"),
+                scope.get("path_template") or "-",
+            )
 
 
 def set_access(scope: Scope, access: Access | None, find_again: FindAccess) -> None:
     """Put the caller of a request into its scope, and what finds it again."""
     scope.setdefault("state", {}).update(fabula_access=access, fabula_find_again=find_again)
+
+
+def note_code(scope: Mapping[str, Any], code: str) -> None:
+    """Put the code of a refusal into the scope of its request, for the log."""
+    scope["state"]["fabula_code"] = code
 
 
 def get_access(scope: Mapping[str, Any]) -> Access:
@@ -269,6 +300,14 @@ def _read_name(host: str) -> str:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
         return ""
+
+
+def _is_own_address(scope: Scope, name: str) -> bool:
+    """Whether a name is the address, in digits, at which a request arrived; no other name can be made to lead there."""
+    try:
+        return ip_address(name) == ip_address(scope["server"][0].removeprefix("::ffff:"))
+    except (TypeError, ValueError):  # a name, or no address at all
+        return False
 
 
 def read_session(cookie: str) -> str:

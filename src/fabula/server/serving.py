@@ -22,6 +22,7 @@ from fabula.server.connections import BoundedProtocol
 from fabula.server.events import EventHub
 from fabula.server.garbage import limit_collections
 from fabula.server.logs import write_logs
+from fabula.server.open_files import raise_file_limit
 from fabula.server.programs import ProgramServer
 from fabula.server.streams import StreamHub
 from fabula.workspace.workspace import Workspace
@@ -44,6 +45,7 @@ def serve(
     `on_ready` is called when the socket is open: requests that come from then on are answered.
     """
     write_logs()
+    raise_file_limit()
     with open_socket(host, port) as opened:
         address = make_address(workspace.store, host, opened)
         server = ProcessServer(workspace, host=host, token=address.token)

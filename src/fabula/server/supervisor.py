@@ -30,6 +30,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.server.address import ServerAddress, make_address, open_socket
 from fabula.server.logs import write_logs
+from fabula.server.open_files import raise_file_limit
 from fabula.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def serve_in_processes(
 ) -> None:
     """Serve a store in several processes until SIGINT or SIGTERM; `on_ready` is called when all of them answer."""
     write_logs()
+    raise_file_limit()
     with open_socket(host, port) as opened:
         with Workspace.open(store) as workspace:  # brings the store up to date before the processes open it
             address = make_address(workspace.store, host, opened)

@@ -36,6 +36,7 @@ class PeopleVerbs:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace, self._store = workspace, workspace.store
+        self.caller = LOCAL_USER  # whom the log names beside a change
 
     def list_all(self) -> list[Person]:
         """List everybody whom the owner of the store lets in."""
@@ -50,7 +51,7 @@ class PeopleVerbs:
         """Let somebody in; without a password they come through the reverse proxy, or by keys alone."""
         with self._store.write(user=LOCAL_USER) as tx:
             added = access.add_person(tx, account, name=name, password=password)
-        log.info("account added: %s", added.id)
+        log.info("account added: %s by %s", added.id, self.caller)
         return added
 
     def remove(self, person: str) -> Person:
@@ -58,7 +59,7 @@ class PeopleVerbs:
         found = self.find(person)
         with self._store.write(user=LOCAL_USER) as tx:
             access.remove_person(tx, found.id)
-        log.info("account removed: %s", found.id)
+        log.info("account removed: %s by %s", found.id, self.caller)
         return found
 
     def set_password(self, person: str, password: str) -> None:
@@ -66,7 +67,7 @@ class PeopleVerbs:
         found = self.find(person)
         with self._store.write(user=LOCAL_USER) as tx:
             access.set_password(tx, found.id, password)
-        log.info("password changed: %s", found.id)
+        log.info("password changed: %s by %s", found.id, self.caller)
 
     def set_role(
         self, person: str, project: str, role: str, *, character: str = "", documents: Sequence[str] = ()
@@ -79,7 +80,7 @@ class PeopleVerbs:
         membership = _make_membership(handle, read_choice(role, Role, "role"), character, documents)
         with self._store.write(user=LOCAL_USER) as tx:
             changed = access.set_membership(tx, found.id, handle.id, membership)
-        log.info("role given: %s in %s: %s", found.id, handle.id, membership.role)
+        log.info("role given: %s in %s: %s by %s", found.id, handle.id, membership.role, self.caller)
         return changed
 
     def remove_role(self, person: str, project: str) -> Person:
@@ -92,7 +93,7 @@ class PeopleVerbs:
             )
         with self._store.write(user=LOCAL_USER) as tx:
             changed = access.set_membership(tx, found.id, handle.id, None)
-        log.info("role taken: %s in %s", found.id, handle.id)
+        log.info("role taken: %s in %s by %s", found.id, handle.id, self.caller)
         return changed
 
     def create_link(self, person: str) -> str:
@@ -100,7 +101,7 @@ class PeopleVerbs:
         found = self.find(person)
         with self._store.write(user=LOCAL_USER) as tx:
             code = access.create_link(tx, found.id)
-        log.info("link made: %s", found.id)
+        log.info("link made: %s by %s", found.id, self.caller)
         return code
 
     def list_sessions(self, person: str | None = None) -> list[BrowserSession]:
@@ -114,7 +115,7 @@ class PeopleVerbs:
         owner = self._find_owner(person)
         with self._store.write(user=LOCAL_USER) as tx:
             access.end_sessions(tx, owner)
-        log.info("signed out: %s", owner)
+        log.info("signed out: %s by %s", owner, self.caller)
 
     def list_keys(self, person: str | None = None) -> list[ApiKey]:
         """List the keys of everybody, or of one person."""
@@ -132,7 +133,7 @@ class PeopleVerbs:
         self._check_key_rights(owner, ids, named)
         with self._store.write(user=LOCAL_USER) as tx:
             made = access.create_key(tx, owner, label, projects=ids or None, rights=named or None)
-        log.info("key made: %s of %s", made.key.id, owner)
+        log.info("key made: %s of %s by %s", made.key.id, owner, self.caller)
         return made
 
     def revoke_key(self, key: str) -> ApiKey:
@@ -140,7 +141,7 @@ class PeopleVerbs:
         found = find_by_name(self.list_keys(), key, what=message("key"), names_of=lambda one: (one.label,))
         with self._store.write(user=LOCAL_USER) as tx:
             revoked = access.revoke_key(tx, found.id)
-        log.info("key revoked: %s of %s", revoked.id, revoked.person)
+        log.info("key revoked: %s of %s by %s", revoked.id, revoked.person, self.caller)
         return revoked
 
     def _find_key_project(self, owner: str, name: str) -> str:
