@@ -57,6 +57,36 @@ def test_a_stale_budget_is_refused_over_its_channel(client: httpx2.Client, story
     assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_BUDGET_INVALID_RATIO")
 
 
+def test_a_change_of_a_budget_leaves_the_rest_of_it(client: httpx2.Client, story: ProjectHandle) -> None:
+    def call(**given: object) -> httpx2.Response:
+        return client.post("/api/channels/context:budget:update", json={"projectId": story.id, **given})
+
+    before = client.post("/api/channels/context:budget:get", json={"projectId": story.id}).json()
+    assert {"replyRatio", "replyMost"} < set(before["profile"])
+    assert "inputTokens" in before["limits"]
+    call(profile={"settings": {"ratio": 0.05, "minimum": 100}, "replyMost": 900}, limits={"retrievedChunks": 7})
+    changed = call(profile={"rules": {"ratio": 0.1}}, limits={"inputTokens": 9000}).json()
+    assert changed["profile"] == {
+        **before["profile"],
+        "rules": {"ratio": 0.1, "minimum": before["profile"]["rules"]["minimum"]},
+        "settings": {"ratio": 0.05, "minimum": 100},
+        "replyMost": 900,
+    }
+    assert changed["limits"] == {**before["limits"], "retrievedChunks": 7, "inputTokens": 9000}
+    wrong: list[tuple[str, dict[str, object]]] = [
+        ("rules", {"profile": {"ruls": {"ratio": 0.2}}}),
+        ("ratio", {"profile": {"rules": {"rato": 0.2}}}),
+        ("replyRatio", {"profile": {"reply_ratio": 0.2}}),
+        ("inputTokens", {"limits": {"inputToken": 5000}}),
+    ]
+    for near, given in wrong:
+        refused = call(**given)
+        assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID")
+        assert near in refused.json()["detail"], refused.json()["detail"]
+    after = client.post("/api/channels/context:budget:get", json={"projectId": story.id}).json()
+    assert after == changed
+
+
 def test_the_project_of_an_address_need_not_be_named_again(client: httpx2.Client, story: ProjectHandle) -> None:
     base = f"/api/projects/{story.id}"
     for path, given in (("assemble", {}), ("inspect", {}), ("explain", {"name": "Mara"})):
