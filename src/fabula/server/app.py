@@ -21,7 +21,7 @@ from fabula.server.completions import make_completion_handlers
 from fabula.server.events import EventHub, make_event_handler
 from fabula.server.handlers import API, RouteTable
 from fabula.server.head_requests import HeadRequests
-from fabula.server.limits import read_rates
+from fabula.server.limits import PasswordQueue, read_rates
 from fabula.server.metrics import METRICS_PATH, ServerMetrics, is_open
 from fabula.server.openapi import make_document
 from fabula.server.page import make_page_handlers
@@ -57,6 +57,7 @@ def make_app(
     `programs` first. `processes` is how many of them answer for one server: each has its share of rates and quotas.
     """
     table = RouteTable(workspace, routes, model=model, streams=streams, processes=processes)
+    passwords = PasswordQueue()
 
     @get(API, media_type=MediaType.HTML)
     async def show_api() -> str:
@@ -102,7 +103,8 @@ def make_app(
     async def sign_in(request: Request[Any, Any, Any]) -> Response[None]:
         """Begin a session with the name of an account and its password."""
         asked = decode(await request.body(), SignInRequest, what=message("request"))
-        session = await workspace.call(accounts.sign_in, asked.account, asked.password)
+        async with passwords.take_place():
+            session = await workspace.call(accounts.sign_in, asked.account, asked.password)
         if session is None:
             raise FabulaError(
                 Code.ACCESS_REQUIRED, message("There is no account with this name and this password. Try again.")
