@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections.abc import AsyncGenerator
+
 import httpx2
 import pytest
 
 from fabula.access.model import Membership, Role
+from fabula.llm.model import ModelCall, StreamEvent, TextChunk
 from fabula.server.access import Access
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
-from tests.server.running import run_server
+from tests.server.running import post_and_leave, run_server
+from tests.workspace.chat.scripted import ScriptedProvider
 
 
 def test_a_prompt_is_assembled_over_its_channel_with_the_fields_of_the_seed(
@@ -120,6 +126,37 @@ def test_a_chat_request_starts_a_thread_and_goes_on_with_it(client: httpx2.Clien
     assert [(one["display_name"], one["content"]) for one in first["responses"]] == [("Bo", "I am Bo.")]
     more = {"message": "And?", "thread_id": first["thread_id"], "project_id": story.id}
     assert client.post("/api/chat", json=more).json()["thread_id"] == first["thread_id"]
+
+
+class SlowProvider(ScriptedProvider):
+    """Begins an answer and does not end it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.stopped = threading.Event(), threading.Event()
+
+    async def stream(self, call: ModelCall) -> AsyncGenerator[StreamEvent, None]:
+        try:
+            yield TextChunk("The lamp is ")
+            self.asked.set()
+            await asyncio.sleep(60)
+        finally:
+            self.stopped.set()
+
+
+def test_a_client_that_leaves_a_chat_request_stops_the_model_and_what_was_said_is_kept(
+    workspace: Workspace, story: ProjectHandle
+) -> None:
+    story.participants.add("Bo", persona="A pilot.")
+    slow, before = SlowProvider(), {one.record.id for one in story.conversations.list_all()}
+    with run_server(workspace, model=slow) as server:
+        body = {"message": "Hello", "project_id": story.id}
+        post_and_leave(server.base_url, "/api/chat", body, slow.asked)
+        assert slow.stopped.wait(20)
+    conversations = workspace.project(story.id).conversations
+    (thread,) = {one.record.id for one in conversations.list_all()} - before
+    kept = conversations.read_page(thread).messages
+    assert [one.content for one in kept] == ["Hello", "The lamp is"]
 
 
 @pytest.mark.parametrize(

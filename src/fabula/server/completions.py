@@ -118,11 +118,11 @@ def make_completion_handlers(workspace: Workspace, streams: StreamHub) -> list[H
         body = await request.body()
         prepared = await workspace.call(_prepare, workspace, get_access(request.scope), body, _read_headers(request))
         events = streams.follow_unkept(stream_completion(prepared))
-        first = await _read_first(events)
         if prepared.asked.stream:
+            first = await streams.await_for_client(request.receive, _read_first(events))
             answer = _stream(prepared, first, events, choose_language(request.headers.get("accept-language", "")))
             return Stream(answer, media_type="text/event-stream", headers={"cache-control": "no-cache"})
-        return _respond(await _collect(prepared, first, events))
+        return _respond(await streams.await_for_client(request.receive, _collect(prepared, events)))
 
     @get(f"{V1}/models")
     async def list_all(request: Request[Any, Any, Any]) -> Response[Any]:
@@ -267,13 +267,11 @@ async def _follow(first: WritingEvent, events: AsyncGenerator[WritingEvent, None
             yield event
 
 
-async def _collect(
-    prepared: PreparedCompletion, first: WritingEvent, events: AsyncGenerator[WritingEvent, None]
-) -> Completion:
+async def _collect(prepared: PreparedCompletion, events: AsyncGenerator[WritingEvent, None]) -> Completion:
     """Wait for the whole answer; what fails in the middle is an error."""
     calls: list[Mapping[str, Any]] = []
     end: Completed | None = None
-    async for event in _follow(first, events):
+    async for event in _follow(await _read_first(events), events):
         if isinstance(event, TextDelta):
             calls += event.tool_calls
         elif isinstance(event, Completed):

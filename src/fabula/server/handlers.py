@@ -190,7 +190,10 @@ class RouteTable:
         if not is_coroutine(route):
             return await call_in_thread(self._run, route, request, body, headers)
         call, _ = await call_in_thread(self._read, route, request, body, headers)
-        value = await call_verb(route, call)
+        work = call_verb(route, call)
+        if "idempotency-key" not in headers:  # whoever sends one may come back for the answer
+            work = self.streams.await_for_client(request.receive, work)
+        value = await work
         return await call_in_thread(make_reply, route, value, call)
 
     def count_waiting(self) -> int:

@@ -8,7 +8,7 @@ for a few seconds is cancelled, and so is one that is asked to stop; what the ve
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -27,7 +27,7 @@ PING_SECONDS = 15.0
 ALIVE_SECONDS = 2.0  # after which a writer that has no events says that it is there
 LOST_SECONDS = 10.0  # without a word of it after which the writer of another process counts as gone
 
-Event = TypeVar("Event")
+Event, Value = TypeVar("Event"), TypeVar("Value")
 Encode = Callable[[Any], tuple[str, bytes]]  # an event of a verb as its kind and JSON
 
 
@@ -84,7 +84,7 @@ class StreamHub:
         self._workspace = workspace
         self._live: dict[str, LiveStream] = {}
         self._is_closing = False
-        self._unkept: set[asyncio.Future[None]] = set()  # streams that no reader comes back to, until they end
+        self._unkept: set[asyncio.Future[Any]] = set()  # answers that no reader comes back to, until they end
         self._stopped = asyncio.Event()
 
     async def start(
@@ -160,6 +160,22 @@ class StreamHub:
             self._unkept.discard(ended)
             ended.set_result(None)
 
+    async def await_for_client(self, receive: Callable[[], Awaitable[Any]], work: Coroutine[Any, Any, Value]) -> Value:
+        """Await what a client waits for without a stream; where the client has gone, the work is cancelled."""
+        task = asyncio.ensure_future(work)
+        gone = asyncio.ensure_future(_wait_for_disconnect(receive))
+        self._unkept.add(task)
+        try:
+            await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            raise FabulaError(Code.REQUEST_INVALID, message("The client did not wait for the answer."))
+        finally:
+            task.cancel()
+            gone.cancel()
+            await asyncio.gather(task, gone, return_exceptions=True)
+            self._unkept.discard(task)
+
     async def _write(self, live: LiveStream, events: AsyncGenerator[Any, None], encode: Encode, language: str) -> None:
         """Take events from a verb until it ends, fails, is stopped or has no readers."""
         loop = asyncio.get_running_loop()
@@ -222,6 +238,12 @@ class StreamHub:
                 await self._workspace.call(log.close_stream, project_id, stream_id, unchanged_since=heard, after=after)
             else:
                 await asyncio.sleep(POLL_SECONDS)
+
+
+async def _wait_for_disconnect(receive: Callable[[], Awaitable[Any]]) -> None:
+    """Wait until the client of a request whose body was read has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _end(pending: asyncio.Future[Any] | None, events: AsyncGenerator[Any, None]) -> None:
