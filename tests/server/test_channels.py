@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import httpx2
 import pytest
@@ -12,9 +14,10 @@ import pytest
 from fabula.access.model import Membership, Role
 from fabula.llm.model import ModelCall, StreamEvent, TextChunk
 from fabula.server.access import Access
+from fabula.server.app import make_app
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
-from tests.server.running import post_and_leave, run_server
+from tests.server.running import post_and_leave, run_process_server, run_server
 from tests.workspace.chat.scripted import ScriptedProvider
 
 
@@ -157,6 +160,26 @@ def test_a_client_that_leaves_a_chat_request_stops_the_model_and_what_was_said_i
     (thread,) = {one.record.id for one in conversations.list_all()} - before
     kept = conversations.read_page(thread).messages
     assert [one.content for one in kept] == ["Hello", "The lamp is"]
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "one"}])
+def test_a_server_that_is_told_to_stop_says_so_to_whoever_waits_for_a_chat_request(
+    workspace: Workspace, story: ProjectHandle, monkeypatch: pytest.MonkeyPatch, headers: dict[str, str]
+) -> None:
+    story.participants.add("Bo", persona="A pilot.")
+    slow = SlowProvider()
+    monkeypatch.setattr("fabula.server.serving.make_app", partial(make_app, model=slow))
+    monkeypatch.setattr("fabula.server.serving.STREAM_SECONDS", 0.5)
+    body = {"message": "Hello", "project_id": story.id}
+    with run_process_server(workspace) as server, server.client() as client, ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(client.post, "/api/chat", json=body, headers=headers)
+        assert slow.asked.wait(30)
+        server.stop()
+        answer = asking.result()
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert (answer.status_code, answer.json()["code"]) == (503, "SERVER_STOPPING")
+    assert int(answer.headers["retry-after"]) >= 1
+    assert slow.stopped.is_set()
 
 
 @pytest.mark.parametrize(

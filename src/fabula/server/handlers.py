@@ -190,10 +190,9 @@ class RouteTable:
         if not is_coroutine(route):
             return await call_in_thread(self._run, route, request, body, headers)
         call, _ = await call_in_thread(self._read, route, request, body, headers)
-        work = call_verb(route, call)
-        if "idempotency-key" not in headers:  # whoever sends one may come back for the answer
-            work = self.streams.await_for_client(request.receive, work)
-        value = await work
+        may_come_back = "idempotency-key" in headers
+        receive = None if may_come_back else request.receive
+        value = await self.streams.await_for_client(receive, call_verb(route, call))
         return await call_in_thread(make_reply, route, value, call)
 
     def count_waiting(self) -> int:

@@ -147,10 +147,7 @@ class StreamHub:
                 pending = asyncio.ensure_future(anext(events))
                 await asyncio.wait({pending, stopped}, return_when=asyncio.FIRST_COMPLETED)
                 if not pending.done():
-                    raise FabulaError(
-                        Code.SERVER_STOPPING,
-                        message("The server was told to stop before the answer was complete. Ask again in a moment."),
-                    )
+                    raise _refuse_stopping()
                 yield pending.result()
         except StopAsyncIteration:
             return
@@ -160,20 +157,29 @@ class StreamHub:
             self._unkept.discard(ended)
             ended.set_result(None)
 
-    async def await_for_client(self, receive: Callable[[], Awaitable[Any]], work: Coroutine[Any, Any, Value]) -> Value:
-        """Await what a client waits for without a stream; where the client has gone, the work is cancelled."""
-        task = asyncio.ensure_future(work)
-        gone = asyncio.ensure_future(_wait_for_disconnect(receive))
+    async def await_for_client(
+        self, receive: Callable[[], Awaitable[Any]] | None, work: Coroutine[Any, Any, Value]
+    ) -> Value:
+        """Await what a client waits for without a stream; where the client has gone, the work is cancelled.
+
+        Without `receive` the work goes on then. Where the server stops before the end, that is refused.
+        """
+        task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(self._stopped.wait())
+        watches: list[asyncio.Future[Any]] = [stopped]
+        if receive is not None:
+            watches.append(asyncio.ensure_future(_wait_for_disconnect(receive)))
         self._unkept.add(task)
         try:
-            await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task, *watches}, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
+            if stopped.done():
+                raise _refuse_stopping()
             raise FabulaError(Code.REQUEST_INVALID, message("The client did not wait for the answer."))
         finally:
-            task.cancel()
-            gone.cancel()
-            await asyncio.gather(task, gone, return_exceptions=True)
+            for one in (task, *watches):
+                one.cancel()
+            await asyncio.gather(task, *watches, return_exceptions=True)
             self._unkept.discard(task)
 
     async def _write(self, live: LiveStream, events: AsyncGenerator[Any, None], encode: Encode, language: str) -> None:
@@ -253,6 +259,13 @@ async def _end(pending: asyncio.Future[Any] | None, events: AsyncGenerator[Any, 
         with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
             await pending
     await events.aclose()
+
+
+def _refuse_stopping() -> FabulaError:
+    return FabulaError(
+        Code.SERVER_STOPPING,
+        message("The server was told to stop before the answer was complete. Ask again in a moment."),
+    )
 
 
 def encode_event(stream_id: str, event: StreamEvent) -> bytes:
