@@ -118,8 +118,21 @@ def test_a_request_for_another_project_than_that_of_the_address_is_refused(
     client: httpx2.Client, workspace: Workspace, story: ProjectHandle
 ) -> None:
     other = workspace.create_project("Other")
-    refused = client.post(f"/api/projects/{story.id}/assemble", json={"projectId": other.id})
-    assert (refused.status_code, refused.json()["code"]) == (403, "CONTEXT_SCOPE_VIOLATION")
+    for name in (other.id, "Other", "other", "nothing"):
+        refused = client.post(f"/api/projects/{story.id}/assemble", json={"projectId": name})
+        assert (refused.status_code, refused.json()["code"]) == (403, "CONTEXT_SCOPE_VIOLATION")
+
+
+@pytest.mark.parametrize("name", ["1", "the lantern coast", "The Lan"])
+def test_a_request_names_its_project_as_an_address_does(client: httpx2.Client, story: ProjectHandle, name: str) -> None:
+    asked = {"projectId": name, "documentId": "ch-01", "cursorPosition": 40}
+    for path in ("channels/context:budget:get", "channels/context:assemble", "channels/context:inspect"):
+        body = asked if "budget" not in path else {"projectId": name}
+        answer = client.post(f"/api/{path}", json=body)
+        assert answer.status_code == 200, answer.text
+    for place in (story.id, name):
+        for _ in range(3):  # also of a prompt that is warm
+            assert client.post(f"/api/projects/{place}/assemble", json=asked).status_code == 200
 
 
 def test_a_chat_request_starts_a_thread_and_goes_on_with_it(client: httpx2.Client, story: ProjectHandle) -> None:

@@ -26,8 +26,9 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import join_names, message
 from fabula.server.access import Access
+from fabula.server.named_projects import open_project
 from fabula.server.problems import V1, choose_language, describe_exception, describe_openai_error
-from fabula.server.requests import JSON, open_project
+from fabula.server.requests import JSON
 from fabula.server.security import get_access
 from fabula.server.streams import StreamHub
 from fabula.workspace.completions import (

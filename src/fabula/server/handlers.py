@@ -30,13 +30,12 @@ from fabula.responses.keys import KeptResponse
 from fabula.server.access import Access
 from fabula.server.calls import Reply, call_verb, make_reply, make_version_headers
 from fabula.server.files import MAX_UPLOAD, make_download, take_upload
+from fabula.server.named_projects import check_whole_name, open_project
 from fabula.server.openapi import BINARY, EVENTS
 from fabula.server.problems import choose_language
 from fabula.server.requests import (
     PageQuery,
-    check_whole_name,
     choose_provider,
-    open_project,
     read_body,
     read_file_name,
     read_path,

@@ -21,8 +21,8 @@ from fabula.manuscript.projects import ProjectSummary
 from fabula.mcp.access import McpAccess
 from fabula.mcp.sdk import require_sdk
 from fabula.server.access import Access, list_own_projects
+from fabula.server.named_projects import open_project
 from fabula.server.problems import choose_language
-from fabula.server.requests import open_project
 from fabula.server.security import find_access_again
 from fabula.workspace.grants import has_limits, refuse_request
 from fabula.workspace.project import ProjectHandle

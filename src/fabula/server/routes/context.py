@@ -11,6 +11,7 @@ from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.search.find import FoundPassage
+from fabula.server.named_projects import open_project
 from fabula.server.routes.route import NOTHING, Answer, Call, Route, make_record, mount
 from fabula.workspace.schemas.context import (
     AssembledPrompt,
@@ -34,7 +35,7 @@ def read_context_request(call: Call) -> Request:
     """Return the request of a call; one that names another project than the path is refused."""
     wire: AssembleRequest = call.arguments["request"]
     own_id = call.handle.id
-    if wire.project_id not in ("", own_id) and wire.project_id != call.handle.view.project.title:
+    if not _is_named(wire.project_id, call):
         raise FabulaError(
             Code.SCOPE_VIOLATION,
             message("`projectId` is not the project of this address. Nothing was changed."),
@@ -43,6 +44,16 @@ def read_context_request(call: Call) -> Request:
         return call.handle.read_request(wire if wire.project_id == own_id else replace(wire, project_id=own_id))
     plain = {name: getattr(wire, name) for name in AssembleRequest.__struct_fields__}  # a request that says more
     return call.handle.read_request(AssembleRequest(**{**plain, "project_id": own_id}))
+
+
+def _is_named(name: str, call: Call) -> bool:
+    """Whether a name means the project of a call, as it does at any address; most requests say its id, or nothing."""
+    if name in ("", call.handle.id, call.handle.view.project.title):
+        return True
+    try:
+        return open_project(call.workspace, call.access, name).id == call.handle.id
+    except FabulaError:
+        return False
 
 
 def _explain(call: Call) -> Explanation:
