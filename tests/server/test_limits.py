@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from fabula.context import Fragment, FunctionSource, View
 from fabula.context.request import SourceRequest
 from fabula.core.errors import FabulaError
+from fabula.manuscript import Manuscript
 from fabula.server.access import OWNER_ACCESS
 from fabula.server.accounts import Accounts
 from fabula.server.limits import (
@@ -69,7 +70,8 @@ def test_the_twenty_first_prompt_of_a_document_is_refused_and_other_documents_ar
         url = f"/api/projects/{story.id}/assemble"
         asked = {"projectId": story.id, "documentId": "ch-01", "cursorPosition": 40}
         with run_server(workspace) as server, server.client() as client, ThreadPoolExecutor(21) as pool:
-            calls = [pool.submit(client.post, url, json=asked) for _ in range(21)]
+            names = ["ch-01", "1", story.view.snapshots[Manuscript].by_id["ch-01"].title]  # of one document
+            calls = [pool.submit(client.post, url, json={**asked, "documentId": names[n % 3]}) for n in range(21)]
             for _ in range(4):
                 assert gate.entered.acquire(timeout=30)
             refused = next(as_completed(calls, 30)).result()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,6 +14,8 @@ from fabula.core.messages import message
 from fabula.search.find import FoundPassage
 from fabula.server.named_projects import open_project
 from fabula.server.routes.route import NOTHING, Answer, Call, Route, make_record, mount
+from fabula.workspace.grants import has_limits
+from fabula.workspace.names import find_view_document
 from fabula.workspace.schemas.context import (
     AssembledPrompt,
     AssembleRequest,
@@ -77,7 +80,11 @@ def assemble(call: Call) -> Any:
 def name_queue(call: Call) -> str:
     """Name the document or conversation of a call's request, of which few prompts are assembled at once."""
     wire: AssembleRequest = call.arguments["request"]
-    return f"{call.handle.id}\x1f{wire.conversation_id or wire.document_id}"
+    place = wire.conversation_id or wire.document_id
+    if not wire.conversation_id and place and not has_limits(call.handle.principal):
+        with suppress(FabulaError):  # a text that comes along may be of a new document
+            place = find_view_document(call.handle.view, place)
+    return f"{call.handle.id}\x1f{place}"
 
 
 def inspect(call: Call) -> Any:
