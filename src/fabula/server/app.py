@@ -28,8 +28,17 @@ from fabula.server.page import make_page_handlers
 from fabula.server.problems import MAX_BODY, choose_language, describe_exception, encode_refusal
 from fabula.server.programs import ProgramServer
 from fabula.server.proxies import read_proxy_settings
+from fabula.server.requests import check_content_type
 from fabula.server.routes import ROUTES, Route
-from fabula.server.security import COOKIE, PAGE_PATH, SESSION_PATH, ASGIApp, SecurityMiddleware, read_session
+from fabula.server.security import (
+    COOKIE,
+    PAGE_PATH,
+    SESSION_PATH,
+    ASGIApp,
+    SecurityMiddleware,
+    get_headers,
+    read_session,
+)
 from fabula.server.streams import StreamHub
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.schemas.people import SignInRequest
@@ -102,7 +111,9 @@ def make_app(
     @post(SESSION_PATH, status_code=204)
     async def sign_in(request: Request[Any, Any, Any]) -> Response[None]:
         """Begin a session with the name of an account and its password."""
-        asked = decode(await request.body(), SignInRequest, what=message("request"))
+        body = await request.body()
+        check_content_type(body, get_headers(request.scope).get("content-type", ""))
+        asked = decode(body, SignInRequest, what=message("request"))
         async with passwords.take_place():
             session = await workspace.call(accounts.sign_in, asked.account, asked.password)
         if session is None:

@@ -28,8 +28,8 @@ from fabula.core.messages import join_names, message
 from fabula.server.access import Access
 from fabula.server.named_projects import open_project
 from fabula.server.problems import V1, choose_language, describe_exception, describe_openai_error
-from fabula.server.requests import JSON
-from fabula.server.security import get_access
+from fabula.server.requests import JSON, check_content_type
+from fabula.server.security import get_access, get_headers
 from fabula.server.streams import StreamHub
 from fabula.workspace.completions import (
     MODEL_PREFIX,
@@ -116,7 +116,7 @@ def make_completion_handlers(workspace: Workspace, streams: StreamHub) -> list[H
     @post(f"{V1}/chat/completions", status_code=200)
     async def complete(request: Request[Any, Any, Any]) -> Response[Any]:
         """Answer a client's conversation, at once or as a stream."""
-        body = await request.body()
+        body = await _receive_json(request)
         prepared = await workspace.call(_prepare, workspace, get_access(request.scope), body, _read_headers(request))
         events = streams.follow_unkept(stream_completion(prepared))
         if prepared.asked.stream:
@@ -139,11 +139,17 @@ def make_completion_handlers(workspace: Workspace, streams: StreamHub) -> list[H
     @post(f"{V1}/embeddings", status_code=200)
     async def embed(request: Request[Any, Any, Any]) -> Response[Any]:
         """Turn texts into vectors, where a project has an embedder."""
-        body = await request.body()
+        body = await _receive_json(request)
         access = get_access(request.scope)
         return await workspace.call(lambda: _respond(_embed(workspace, access, body)))  # vectors are long
 
     return [complete, list_all, show_model, embed]
+
+
+async def _receive_json(request: Request[Any, Any, Any]) -> bytes:
+    body = await request.body()
+    check_content_type(body, get_headers(request.scope).get("content-type", ""))
+    return body
 
 
 def list_models(workspace: Workspace, access: Access) -> list[ModelInfo]:

@@ -111,12 +111,17 @@ async def receive_body(request: Connection[Any, Any, Any], most: int = MAX_BODY)
 
 def read_body(route: Route, body: bytes, content_type: str) -> Struct:
     """Read the JSON of a body; one that is empty has no fields."""
+    check_content_type(body, content_type)
+    return decode(body or b"{}", route.request_type, what=message("request"))
+
+
+def check_content_type(body: bytes, content_type: str) -> None:
+    """Refuse a body that is not said to be JSON: a page of another site can send such a one without being asked."""
     if body and content_type.partition(";")[0].strip().lower() != JSON:
         raise FabulaError(
             Code.HTTP_CONTENT_TYPE,
             message("The body must be JSON. Send it with `Content-Type: application/json`. Nothing was changed."),
         )
-    return decode(body or b"{}", route.request_type, what=message("request"))
 
 
 def select_given(request: Struct) -> dict[str, Any]:
