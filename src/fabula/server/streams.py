@@ -27,7 +27,8 @@ PING_SECONDS = 15.0
 ALIVE_SECONDS = 2.0  # after which a writer that has no events says that it is there
 LOST_SECONDS = 10.0  # without a word of it after which the writer of another process counts as gone
 
-Event, Value = TypeVar("Event"), TypeVar("Value")
+Event = TypeVar("Event")
+Value = TypeVar("Value")
 Encode = Callable[[Any], tuple[str, bytes]]  # an event of a verb as its kind and JSON
 
 

@@ -51,14 +51,14 @@ class BudgetInfo(Schema):
     version: int
 
 
-class ShareChange(Schema, frozen=True):
+class ShareChange(Schema):
     """A change of the share of one layer; what is left out stays."""
 
     ratio: float | UnsetType = UNSET
     minimum: int | UnsetType = UNSET
 
 
-class BudgetProfileChange(Schema, frozen=True):
+class BudgetProfileChange(Schema):
     """A change of how windows are divided; what is left out stays."""
 
     rules: ShareChange | UnsetType = UNSET
@@ -77,7 +77,7 @@ class BudgetProfileChange(Schema, frozen=True):
         return replace(profile, **given)
 
 
-class LimitsChange(Schema, frozen=True):
+class LimitsChange(Schema):
     """A change of limits; what is left out stays."""
 
     input_tokens: int | UnsetType = UNSET
