@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -34,6 +36,22 @@ class RunningServer:
         """A client with a token, or with none."""
         own = {"Authorization": f"Bearer {token}"} if token is not None else {}
         return httpx2.Client(base_url=self.base_url, headers={**own, **headers}, timeout=30, trust_env=False)
+
+
+def post_and_leave(base_url: str, path: str, body: object, until: threading.Event) -> None:
+    """Send a request of the owner, and close the connection without an answer once something has happened."""
+    host, _, port = base_url.removeprefix("http://").partition(":")
+    data = json.dumps(body).encode()
+    lines = [
+        f"POST {path} HTTP/1.1",
+        f"Host: {host}:{port}",
+        f"Authorization: Bearer {OWNER_TOKEN}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(data)}",
+    ]
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + data)
+        assert until.wait(30)
 
 
 @contextmanager

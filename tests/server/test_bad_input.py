@@ -108,6 +108,12 @@ def test_a_body_of_another_type_is_refused_at_every_route(
             route.method, make_url(route, project.id), content=b"a=1", headers={"Content-Type": content_type}
         )
         assert (answer.status_code, answer.json()["code"]) == (415, "HTTP_CONTENT_TYPE"), route.name
+    body, headers = b'{"account": "ann", "password": "correct horse"}', {"Content-Type": content_type}
+    answer = client.post("/api/session", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (415, "HTTP_CONTENT_TYPE")
+    for path in ("/v1/chat/completions", "/v1/embeddings"):
+        answer = client.post(path, content=b'{"model": "fabula/x"}', headers=headers)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (415, "HTTP_CONTENT_TYPE")
 
 
 def test_a_session_that_has_expired_is_refused(workspace: Workspace, server: RunningServer) -> None:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
 import httpx2
 import pytest
 
 from fabula.access.model import Membership, Role
+from fabula.llm.model import ModelCall, StreamEvent, TextChunk
 from fabula.server.access import Access
+from fabula.server.app import make_app
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
-from tests.server.running import run_server
+from tests.server.running import post_and_leave, run_process_server, run_server
+from tests.workspace.chat.scripted import ScriptedProvider
 
 
 def test_a_prompt_is_assembled_over_its_channel_with_the_fields_of_the_seed(
@@ -57,6 +66,36 @@ def test_a_stale_budget_is_refused_over_its_channel(client: httpx2.Client, story
     assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_BUDGET_INVALID_RATIO")
 
 
+def test_a_change_of_a_budget_leaves_the_rest_of_it(client: httpx2.Client, story: ProjectHandle) -> None:
+    def call(**given: object) -> httpx2.Response:
+        return client.post("/api/channels/context:budget:update", json={"projectId": story.id, **given})
+
+    before = client.post("/api/channels/context:budget:get", json={"projectId": story.id}).json()
+    assert {"replyRatio", "replyMost"} < set(before["profile"])
+    assert "inputTokens" in before["limits"]
+    call(profile={"settings": {"ratio": 0.05, "minimum": 100}, "replyMost": 900}, limits={"retrievedChunks": 7})
+    changed = call(profile={"rules": {"ratio": 0.1}}, limits={"inputTokens": 9000}).json()
+    assert changed["profile"] == {
+        **before["profile"],
+        "rules": {"ratio": 0.1, "minimum": before["profile"]["rules"]["minimum"]},
+        "settings": {"ratio": 0.05, "minimum": 100},
+        "replyMost": 900,
+    }
+    assert changed["limits"] == {**before["limits"], "retrievedChunks": 7, "inputTokens": 9000}
+    wrong: list[tuple[str, dict[str, object]]] = [
+        ("rules", {"profile": {"ruls": {"ratio": 0.2}}}),
+        ("ratio", {"profile": {"rules": {"rato": 0.2}}}),
+        ("replyRatio", {"profile": {"reply_ratio": 0.2}}),
+        ("inputTokens", {"limits": {"inputToken": 5000}}),
+    ]
+    for near, given in wrong:
+        refused = call(**given)
+        assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID")
+        assert near in refused.json()["detail"], refused.json()["detail"]
+    after = client.post("/api/channels/context:budget:get", json={"projectId": story.id}).json()
+    assert after == changed
+
+
 def test_the_project_of_an_address_need_not_be_named_again(client: httpx2.Client, story: ProjectHandle) -> None:
     base = f"/api/projects/{story.id}"
     for path, given in (("assemble", {}), ("inspect", {}), ("explain", {"name": "Mara"})):
@@ -79,8 +118,21 @@ def test_a_request_for_another_project_than_that_of_the_address_is_refused(
     client: httpx2.Client, workspace: Workspace, story: ProjectHandle
 ) -> None:
     other = workspace.create_project("Other")
-    refused = client.post(f"/api/projects/{story.id}/assemble", json={"projectId": other.id})
-    assert (refused.status_code, refused.json()["code"]) == (403, "CONTEXT_SCOPE_VIOLATION")
+    for name in (other.id, "Other", "other", "nothing"):
+        refused = client.post(f"/api/projects/{story.id}/assemble", json={"projectId": name})
+        assert (refused.status_code, refused.json()["code"]) == (403, "CONTEXT_SCOPE_VIOLATION")
+
+
+@pytest.mark.parametrize("name", ["1", "the lantern coast", "The Lan"])
+def test_a_request_names_its_project_as_an_address_does(client: httpx2.Client, story: ProjectHandle, name: str) -> None:
+    asked = {"projectId": name, "documentId": "ch-01", "cursorPosition": 40}
+    for path in ("channels/context:budget:get", "channels/context:assemble", "channels/context:inspect"):
+        body = asked if "budget" not in path else {"projectId": name}
+        answer = client.post(f"/api/{path}", json=body)
+        assert answer.status_code == 200, answer.text
+    for place in (story.id, name):
+        for _ in range(3):  # also of a prompt that is warm
+            assert client.post(f"/api/projects/{place}/assemble", json=asked).status_code == 200
 
 
 def test_a_chat_request_starts_a_thread_and_goes_on_with_it(client: httpx2.Client, story: ProjectHandle) -> None:
@@ -90,6 +142,57 @@ def test_a_chat_request_starts_a_thread_and_goes_on_with_it(client: httpx2.Clien
     assert [(one["display_name"], one["content"]) for one in first["responses"]] == [("Bo", "I am Bo.")]
     more = {"message": "And?", "thread_id": first["thread_id"], "project_id": story.id}
     assert client.post("/api/chat", json=more).json()["thread_id"] == first["thread_id"]
+
+
+class SlowProvider(ScriptedProvider):
+    """Begins an answer and does not end it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.stopped = threading.Event(), threading.Event()
+
+    async def stream(self, call: ModelCall) -> AsyncGenerator[StreamEvent, None]:
+        try:
+            yield TextChunk("The lamp is ")
+            self.asked.set()
+            await asyncio.sleep(60)
+        finally:
+            self.stopped.set()
+
+
+def test_a_client_that_leaves_a_chat_request_stops_the_model_and_what_was_said_is_kept(
+    workspace: Workspace, story: ProjectHandle
+) -> None:
+    story.participants.add("Bo", persona="A pilot.")
+    slow, before = SlowProvider(), {one.record.id for one in story.conversations.list_all()}
+    with run_server(workspace, model=slow) as server:
+        body = {"message": "Hello", "project_id": story.id}
+        post_and_leave(server.base_url, "/api/chat", body, slow.asked)
+        assert slow.stopped.wait(20)
+    conversations = workspace.project(story.id).conversations
+    (thread,) = {one.record.id for one in conversations.list_all()} - before
+    kept = conversations.read_page(thread).messages
+    assert [one.content for one in kept] == ["Hello", "The lamp is"]
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "one"}])
+def test_a_server_that_is_told_to_stop_says_so_to_whoever_waits_for_a_chat_request(
+    workspace: Workspace, story: ProjectHandle, monkeypatch: pytest.MonkeyPatch, headers: dict[str, str]
+) -> None:
+    story.participants.add("Bo", persona="A pilot.")
+    slow = SlowProvider()
+    monkeypatch.setattr("fabula.server.serving.make_app", partial(make_app, model=slow))
+    monkeypatch.setattr("fabula.server.serving.STREAM_SECONDS", 0.5)
+    body = {"message": "Hello", "project_id": story.id}
+    with run_process_server(workspace) as server, server.client() as client, ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(client.post, "/api/chat", json=body, headers=headers)
+        assert slow.asked.wait(30)
+        server.stop()
+        answer = asking.result()
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert (answer.status_code, answer.json()["code"]) == (503, "SERVER_STOPPING")
+    assert int(answer.headers["retry-after"]) >= 1
+    assert slow.stopped.is_set()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ from fabula.server.access import Access
 from fabula.workspace.project import EmbeddedTexts, ProjectHandle
 from fabula.workspace.workspace import Workspace
 from tests.llm.server import Exchange, ModelServer, chunk, openai_answer, start_answer
-from tests.server.running import OWNER_TOKEN, RunningServer, run_process_server, run_server
+from tests.server.running import OWNER_TOKEN, RunningServer, post_and_leave, run_process_server, run_server
 from tests.workspace.test_completions import TOOLS, harbour, model, say, sent
 
 __all__ = ["harbour", "model"]
@@ -247,6 +248,24 @@ def test_a_client_that_leaves_stops_the_model(server: RunningServer, model: Mode
     body = {"model": "fabula/Harbour", "messages": [say("x")], "stream": True}
     with server.client() as client, client.stream("POST", "/v1/chat/completions", json=body) as answer:
         next(line for line in answer.iter_lines() if "The cap" in line)
+    assert model.client_left.wait(20)
+
+
+@pytest.mark.parametrize(("stream", "text"), [(False, "The cap"), (True, "")])
+def test_a_client_that_leaves_before_it_has_an_answer_stops_the_model(
+    server: RunningServer, model: ModelServer, stream: bool, text: str
+) -> None:
+    asked = threading.Event()
+
+    async def script(exchange: Exchange) -> None:
+        if text:
+            await start_answer(exchange, "openai", text)
+        asked.set()
+        await asyncio.sleep(60)
+
+    model.script = script
+    body = {"model": "fabula/Harbour", "messages": [say("x")], "stream": stream}
+    post_and_leave(server.base_url, "/v1/chat/completions", body, asked)
     assert model.client_left.wait(20)
 
 

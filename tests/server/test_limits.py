@@ -18,11 +18,14 @@ from hypothesis import strategies as st
 from fabula.context import Fragment, FunctionSource, View
 from fabula.context.request import SourceRequest
 from fabula.core.errors import FabulaError
+from fabula.manuscript import Manuscript
 from fabula.server.access import OWNER_ACCESS
 from fabula.server.accounts import Accounts
 from fabula.server.limits import (
     MAX_BUCKETS,
     MAX_TRIES,
+    PASSWORDS_AT_ONCE,
+    PASSWORDS_WAITING,
     RateSettings,
     RequestRates,
     TokenBuckets,
@@ -67,7 +70,8 @@ def test_the_twenty_first_prompt_of_a_document_is_refused_and_other_documents_ar
         url = f"/api/projects/{story.id}/assemble"
         asked = {"projectId": story.id, "documentId": "ch-01", "cursorPosition": 40}
         with run_server(workspace) as server, server.client() as client, ThreadPoolExecutor(21) as pool:
-            calls = [pool.submit(client.post, url, json=asked) for _ in range(21)]
+            names = ["ch-01", "1", story.view.snapshots[Manuscript].by_id["ch-01"].title]  # of one document
+            calls = [pool.submit(client.post, url, json={**asked, "documentId": names[n % 3]}) for n in range(21)]
             for _ in range(4):
                 assert gate.entered.acquire(timeout=30)
             refused = next(as_completed(calls, 30)).result()
@@ -137,7 +141,9 @@ class Asker:
         self.middleware = SecurityMiddleware(answer, accounts)
         self.middleware._rates = RequestRates(rates, clock=lambda: clock[0])
 
-    async def ask(self, token: str, address: str = "10.0.0.1") -> tuple[int, str, dict[bytes, bytes]]:
+    async def ask(
+        self, token: str, address: str = "10.0.0.1", *, call: tuple[str, str] = ("GET", "/api")
+    ) -> tuple[int, str, dict[bytes, bytes]]:
         sent: list[MutableMapping[str, Any]] = []
 
         async def send(event: MutableMapping[str, Any]) -> None:
@@ -147,7 +153,7 @@ class Asker:
             return {"type": "http.request", "body": b""}
 
         headers = [(b"host", b"localhost"), (b"authorization", f"Bearer {token}".encode())]
-        scope = {"type": "http", "method": "GET", "path": "/api", "headers": headers, "client": (address, 1)}
+        scope = {"type": "http", "method": call[0], "path": call[1], "headers": headers, "client": (address, 1)}
         await self.middleware(scope, receive, send)
         body = sent[1]["body"]
         return sent[0]["status"], msgspec.json.decode(body)["code"] if body else "", dict(sent[0]["headers"])
@@ -222,6 +228,53 @@ def test_a_million_keys_are_not_looked_for(workspace: Workspace, monkeypatch: py
         assert (await asker.ask(key))[0] == 200
 
     asyncio.run(run())
+
+
+def test_passwords_of_one_address_are_tried_as_seldom_as_keys(workspace: Workspace) -> None:
+    clock = [0.0]
+    asker = Asker(Accounts(workspace.store, {"one": OWNER_ACCESS}), RateSettings(), clock)
+    sign_in = ("POST", "/api/session")
+
+    async def run() -> None:
+        for _ in range(MAX_TRIES):
+            assert (await asker.ask("", call=sign_in))[0] == 200
+        status, code, headers = await asker.ask("", call=sign_in)
+        assert (status, code, headers[b"retry-after"]) == (429, "ACCESS_TOO_MANY_TRIES", b"1")
+        assert (await asker.ask("", "10.0.0.2", call=sign_in))[0] == 200
+        assert (await asker.ask("one"))[0] == 200  # who is in stays in
+        clock[0] += 1
+        assert (await asker.ask("", call=sign_in))[0] == 200
+
+    asyncio.run(run())
+
+
+def test_few_passwords_are_checked_at_once_and_nobody_else_waits_for_them(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, running, counts = threading.Event(), threading.Semaphore(0), list[int]()
+
+    def check(account: str, password: str) -> None:
+        counts.append(1)
+        running.release()
+        opened.wait(30)
+
+    most = PASSWORDS_AT_ONCE + PASSWORDS_WAITING
+    body = {"account": "ann", "password": "wrong horse"}
+    with run_server(workspace) as server, server.client() as client, ThreadPoolExecutor(most + 5) as pool:
+        monkeypatch.setattr(server.accounts, "sign_in", check)
+        calls = [pool.submit(client.post, "/api/session", json=body) for _ in range(most + 5)]
+        try:
+            for _ in range(PASSWORDS_AT_ONCE):
+                assert running.acquire(timeout=30)
+            ended = as_completed(calls, 30)
+            refused = [next(ended).result() for _ in range(5)]
+            assert {(one.status_code, one.json()["code"]) for one in refused} == {(429, "HTTP_TOO_MANY_REQUESTS")}
+            assert all(int(one.headers["retry-after"]) >= 1 for one in refused)
+            assert len(counts) == PASSWORDS_AT_ONCE
+            assert client.get("/api/projects").status_code == 200
+        finally:
+            opened.set()
+        assert sorted(one.result().status_code for one in calls) == [401] * most + [429] * 5
 
 
 def test_wrong_keys_take_a_bounded_memory(workspace: Workspace) -> None:

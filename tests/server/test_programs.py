@@ -202,8 +202,13 @@ def test_nobody_without_a_token_and_no_page_of_another_site_reaches_it(server: R
         foreign = owner.post("/mcp", json=PING, headers={**ACCEPT, "origin": "https://evil.example"})
         assert (foreign.status_code, foreign.json()["code"]) == (403, "ACCESS_ORIGIN_REFUSED")
         assert owner.get("/mcp", headers=ACCEPT).json()["code"] == "HTTP_METHOD_UNKNOWN"
-        assert owner.post("/mcp", content=b"x" * 5_000_000, headers=ACCEPT).status_code == 413
-        assert owner.post("/mcp", content=b"no json", headers=ACCEPT).status_code == 400
+        plain = owner.post("/mcp", content=b"no json", headers=ACCEPT)
+        assert (plain.status_code, plain.json()["code"]) == (415, "HTTP_CONTENT_TYPE")
+        json = {**ACCEPT, "content-type": "application/json"}
+        assert owner.post("/mcp", content=b"no json", headers=json).json()["error"]["code"] == -32700
+        for content in (b"x" * 5_000_000, (b"x" * 1_000_000 for _ in range(5))):  # also where no length is announced
+            large = owner.post("/mcp", content=content, headers=json)
+            assert (large.status_code, large.json()["code"]) == (413, "HTTP_BODY_TOO_LARGE")
 
 
 def test_where_the_package_is_missing_the_answer_says_how_to_install_it(

@@ -121,6 +121,21 @@ def test_what_is_unchanged_is_not_sent_again(client: httpx2.Client, base: str) -
     assert (second.status_code, second.content) == (304, b"")
 
 
+@pytest.mark.parametrize(
+    ("form", "is_same"),
+    [
+        *((one, True) for one in ("{tag}", "W/{tag}", '"x", W/{tag}', 'W/"a,b",{tag}', "*")),
+        *((one, False) for one in ('"x"', 'W/"x", "y"', "", "W/")),
+    ],
+)
+def test_a_version_may_be_weak_or_one_of_a_list(client: httpx2.Client, base: str, form: str, is_same: bool) -> None:
+    header = form.format(tag=client.get(f"{base}/codex/mara").headers["etag"])
+    read = client.get(f"{base}/codex/mara", headers={"If-None-Match": header})
+    assert read.status_code == (304 if is_same else 200)
+    changed = client.patch(f"{base}/codex/mara", json={"description": "Dry."}, headers={"If-Match": header})
+    assert changed.status_code == (200 if is_same else 412)
+
+
 def test_a_version_is_refused_where_there_is_none(client: httpx2.Client, base: str) -> None:
     refused = client.post(f"{base}/undo", json={}, headers={"If-Match": '"x"'})
     assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID")

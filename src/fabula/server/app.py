@@ -21,13 +21,14 @@ from fabula.server.completions import make_completion_handlers
 from fabula.server.events import EventHub, make_event_handler
 from fabula.server.handlers import API, RouteTable
 from fabula.server.head_requests import HeadRequests
-from fabula.server.limits import read_rates
+from fabula.server.limits import PasswordQueue, read_rates
 from fabula.server.metrics import METRICS_PATH, ServerMetrics, is_open
 from fabula.server.openapi import make_document
 from fabula.server.page import make_page_handlers
 from fabula.server.problems import MAX_BODY, choose_language, describe_exception, encode_refusal
 from fabula.server.programs import ProgramServer
 from fabula.server.proxies import read_proxy_settings
+from fabula.server.requests import check_content_type
 from fabula.server.routes import ROUTES, Route
 from fabula.server.security import (
     COOKIE,
@@ -35,6 +36,7 @@ from fabula.server.security import (
     SESSION_PATH,
     ASGIApp,
     SecurityMiddleware,
+    get_headers,
     note_code,
     read_session,
 )
@@ -65,6 +67,7 @@ def make_app(
     `programs` first. `processes` is how many of them answer for one server: each has its share of rates and quotas.
     """
     table = RouteTable(workspace, routes, model=model, streams=streams, processes=processes)
+    passwords = PasswordQueue()
 
     @get(API, media_type=MediaType.HTML)
     async def show_api() -> str:
@@ -109,9 +112,12 @@ def make_app(
     @post(SESSION_PATH, status_code=204)
     async def sign_in(request: Request[Any, Any, Any]) -> Response[None]:
         """Begin a session with the name of an account and its password."""
-        asked = decode(await request.body(), SignInRequest, what=message("request"))
+        body = await request.body()
+        check_content_type(body, get_headers(request.scope).get("content-type", ""))
+        asked = decode(body, SignInRequest, what=message("request"))
         address = request.scope["state"]["fabula_address"]
-        session = await workspace.call(accounts.sign_in, asked.account, asked.password, address=address)
+        async with passwords.take_place():
+            session = await workspace.call(accounts.sign_in, asked.account, asked.password, address=address)
         if session is None:
             raise FabulaError(
                 Code.ACCESS_REQUIRED, message("There is no account with this name and this password. Try again.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,8 @@ from fabula.server.pages import cut_page
 from fabula.server.requests import JSON, PageQuery, make_store_principal
 from fabula.server.routes.route import Call, Route
 from fabula.server.security import Receive, Scope, Send
+
+_TAG = re.compile(r'"[^"]*"')
 
 
 class Reply(Struct, frozen=True):
@@ -95,6 +98,14 @@ def make_reply(
 def make_version_headers(tag: str) -> dict[str, str]:
     """Return the headers of an answer that has a version."""
     return {"etag": tag, "cache-control": "private, no-cache"}
+
+
+def has_tag(header: str, tag: str) -> bool:
+    """Whether an `If-Match` or `If-None-Match` names a version: alone, in a list, or by `*`.
+
+    A proxy that compresses an answer marks its tag as weak (`W/"…"`), which does not make it another one.
+    """
+    return header.strip() == "*" or tag in _TAG.findall(header)
 
 
 def _encode(route: Route, value: Any, call: Call, page: PageQuery | None) -> bytes:

@@ -26,9 +26,10 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import join_names, message
 from fabula.server.access import Access
+from fabula.server.named_projects import open_project
 from fabula.server.problems import V1, choose_language, describe_exception, describe_openai_error
-from fabula.server.requests import JSON, open_project
-from fabula.server.security import get_access
+from fabula.server.requests import JSON, check_content_type
+from fabula.server.security import get_access, get_headers
 from fabula.server.streams import StreamHub
 from fabula.workspace.completions import (
     MODEL_PREFIX,
@@ -115,14 +116,14 @@ def make_completion_handlers(workspace: Workspace, streams: StreamHub) -> list[H
     @post(f"{V1}/chat/completions", status_code=200)
     async def complete(request: Request[Any, Any, Any]) -> Response[Any]:
         """Answer a client's conversation, at once or as a stream."""
-        body = await request.body()
+        body = await _receive_json(request)
         prepared = await workspace.call(_prepare, workspace, get_access(request.scope), body, _read_headers(request))
         events = streams.follow_unkept(stream_completion(prepared))
-        first = await _read_first(events)
         if prepared.asked.stream:
+            first = await streams.await_for_client(request.receive, _read_first(events))
             answer = _stream(prepared, first, events, choose_language(request.headers.get("accept-language", "")))
             return Stream(answer, media_type="text/event-stream", headers={"cache-control": "no-cache"})
-        return _respond(await _collect(prepared, first, events))
+        return _respond(await streams.await_for_client(request.receive, _collect(prepared, events)))
 
     @get(f"{V1}/models")
     async def list_all(request: Request[Any, Any, Any]) -> Response[Any]:
@@ -138,11 +139,17 @@ def make_completion_handlers(workspace: Workspace, streams: StreamHub) -> list[H
     @post(f"{V1}/embeddings", status_code=200)
     async def embed(request: Request[Any, Any, Any]) -> Response[Any]:
         """Turn texts into vectors, where a project has an embedder."""
-        body = await request.body()
+        body = await _receive_json(request)
         access = get_access(request.scope)
         return await workspace.call(lambda: _respond(_embed(workspace, access, body)))  # vectors are long
 
     return [complete, list_all, show_model, embed]
+
+
+async def _receive_json(request: Request[Any, Any, Any]) -> bytes:
+    body = await request.body()
+    check_content_type(body, get_headers(request.scope).get("content-type", ""))
+    return body
 
 
 def list_models(workspace: Workspace, access: Access) -> list[ModelInfo]:
@@ -267,13 +274,11 @@ async def _follow(first: WritingEvent, events: AsyncGenerator[WritingEvent, None
             yield event
 
 
-async def _collect(
-    prepared: PreparedCompletion, first: WritingEvent, events: AsyncGenerator[WritingEvent, None]
-) -> Completion:
+async def _collect(prepared: PreparedCompletion, events: AsyncGenerator[WritingEvent, None]) -> Completion:
     """Wait for the whole answer; what fails in the middle is an error."""
     calls: list[Mapping[str, Any]] = []
     end: Completed | None = None
-    async for event in _follow(first, events):
+    async for event in _follow(await _read_first(events), events):
         if isinstance(event, TextDelta):
             calls += event.tool_calls
         elif isinstance(event, Completed):

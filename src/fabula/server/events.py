@@ -23,9 +23,9 @@ from fabula.access.model import Right
 from fabula.core.errors import FabulaError
 from fabula.core.messages import ENGLISH
 from fabula.server.access import Access
+from fabula.server.named_projects import open_project
 from fabula.server.openapi import EVENTS
 from fabula.server.problems import choose_language, describe_refusal
-from fabula.server.requests import open_project
 from fabula.server.routes.route import PROJECT
 from fabula.server.security import find_access_again, get_access
 from fabula.workspace.change_feed import ChangeBatch, read_changes

@@ -28,15 +28,14 @@ from fabula.core.ids import is_valid_id
 from fabula.core.messages import ENGLISH, message
 from fabula.responses.keys import KeptResponse
 from fabula.server.access import Access
-from fabula.server.calls import Reply, call_verb, make_reply, make_version_headers
+from fabula.server.calls import Reply, call_verb, has_tag, make_reply, make_version_headers
 from fabula.server.files import MAX_UPLOAD, make_download, take_upload
+from fabula.server.named_projects import check_whole_name, open_project
 from fabula.server.openapi import BINARY, EVENTS
 from fabula.server.problems import choose_language
 from fabula.server.requests import (
     PageQuery,
-    check_whole_name,
     choose_provider,
-    open_project,
     read_body,
     read_file_name,
     read_path,
@@ -190,7 +189,9 @@ class RouteTable:
         if not is_coroutine(route):
             return await call_in_thread(self._run, route, request, body, headers)
         call, _ = await call_in_thread(self._read, route, request, body, headers)
-        value = await call_verb(route, call)
+        may_come_back = "idempotency-key" in headers
+        receive = None if may_come_back else request.receive
+        value = await self.streams.await_for_client(receive, call_verb(route, call))
         return await call_in_thread(make_reply, route, value, call)
 
     def count_waiting(self) -> int:
@@ -357,7 +358,7 @@ class RouteTable:
         call, page = self._read(route, request, body, headers)
         if route.method == "GET":
             reply = make_reply(route, call_verb(route, call), call, page)
-            if headers.get("if-none-match") == reply.headers.get("etag", "-"):
+            if "etag" in reply.headers and has_tag(headers.get("if-none-match", ""), reply.headers["etag"]):
                 return Reply(304, headers=reply.headers)
             return reply
         reader, whole, expected = self._readers.get(route.path), self._find_reader(route), headers.get("if-match")
@@ -369,7 +370,7 @@ class RouteTable:
             if expected is None:
                 return
             current = self._read_version(whole, call)
-            if current not in [one.strip() for one in expected.split(",")] and expected.strip() != "*":
+            if not has_tag(expected, current):
                 raise FabulaError(
                     Code.HTTP_VERSION_CONFLICT,
                     message("This was changed since you loaded it. Load it again. Nothing was changed."),

@@ -1,16 +1,19 @@
-"""Rates of requests: so many a second for each address and each caller, and few tries with keys that nobody has.
+"""Rates of requests: so many a second for each address and each caller, and few tries with keys and passwords.
 
 Each is a token bucket: it holds some tokens, a request takes one, and new ones come at a steady rate. Whoever finds it
 empty is refused and told when to come back. The buckets belong to one process, and the longest unused are forgotten;
-where several processes answer for one server, each has its share of the rates. On the loopback the rates are a hundred
+where several processes answer for one server, each has its share of the rates. Passwords are checked a few at once,
+because each check takes much memory and a thread. On the loopback the rates are a hundred
 times as high, since programs of this machine are its own.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from ipaddress import IPv6Address, ip_address, ip_network
 from math import ceil
 
@@ -22,7 +25,8 @@ from fabula.settings.values import SettingValues
 
 BURST_SECONDS = 10  # of a rate that may come at once
 LOOPBACK_FACTOR = 100
-TRIES_PER_SECOND, MAX_TRIES = 5.0, 50  # with unknown keys: how many a second, and at once
+TRIES_PER_SECOND, MAX_TRIES = 5.0, 50  # with unknown keys and with passwords: how many a second, and at once
+PASSWORDS_AT_ONCE, PASSWORDS_WAITING = 2, 16  # that one process checks, and that wait for that
 MAX_BUCKETS = 10_000
 
 
@@ -72,7 +76,7 @@ class TokenBuckets:
 
 
 class RequestRates:
-    """The rates of one server: by address, by caller, and of tries with keys that nobody has."""
+    """The rates of one server: by address, by caller, and of tries with keys that nobody has and with passwords."""
 
     def __init__(self, rates: RateSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
         def make(rate: float) -> TokenBuckets:
@@ -95,13 +99,36 @@ class RequestRates:
             raise refuse_rate(seconds)
 
     def count_try(self, address: str) -> None:
-        """Count a try with a key that is not known to be valid, or refuse it before anybody looks for the key."""
+        """Count a try with a password, or a key that is not known to be valid, or refuse it before it is checked."""
         if seconds := self._tries.take(name_network(address)):
             raise FabulaError(
                 Code.ACCESS_TOO_MANY_TRIES,
-                message("Too many keys were tried from this address. Wait a moment, then try again."),
+                message("Too many keys or passwords were tried from this address. Wait a moment, then try again."),
                 retry_seconds=ceil(seconds),
             )
+
+
+class PasswordQueue:
+    """Lets few requests of one process check a password at once; some more wait, and others are refused."""
+
+    def __init__(self) -> None:
+        self._places = asyncio.Semaphore(PASSWORDS_AT_ONCE)
+        self._waiting = 0
+
+    @asynccontextmanager
+    async def take_place(self) -> AsyncIterator[None]:
+        """Run the block once there is a place for it, or refuse."""
+        if self._places.locked() and self._waiting >= PASSWORDS_WAITING:
+            raise refuse_rate(1)
+        self._waiting += 1
+        try:
+            await self._places.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._places.release()
 
 
 def refuse_rate(seconds: float) -> FabulaError:

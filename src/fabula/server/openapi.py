@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from fabula.access.model import Right
 from fabula.core.version import __version__
 from fabula.server.descriptions import describe_document
 from fabula.server.pages import DEFAULT_LIMIT, MAX_LIMIT
@@ -251,7 +252,7 @@ def make_document(routes: Iterable[Route]) -> dict[str, Any]:
         },
     }
     wire_names = {name for one in components.values() for name in one.get("properties", ())}
-    described: dict[str, Any] = describe_document(document, wire_names)
+    described: dict[str, Any] = describe_document(document, wire_names | {right.value for right in Right})
     return described
 
 

@@ -6,11 +6,11 @@ are and what may be done in each: tools need the rights that the routes of the s
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from litestar import Litestar, asgi
+from litestar import Litestar, Request, asgi
 from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import ASGIRouteHandler
 
@@ -21,9 +21,10 @@ from fabula.manuscript.projects import ProjectSummary
 from fabula.mcp.access import McpAccess
 from fabula.mcp.sdk import require_sdk
 from fabula.server.access import Access, list_own_projects
+from fabula.server.named_projects import open_project
 from fabula.server.problems import choose_language
-from fabula.server.requests import open_project
-from fabula.server.security import find_access_again
+from fabula.server.requests import check_content_type, receive_body
+from fabula.server.security import Receive, find_access_again, get_headers
 from fabula.workspace.grants import has_limits, refuse_request
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
@@ -121,13 +122,29 @@ class ProgramServer:
             require_sdk()
             if scope["method"] != "POST":
                 raise MethodNotAllowedException
-            await self._choose_app(scope["headers"])(scope, receive, send)
+            from fabula.mcp.server import MAX_BODY
+
+            body = await receive_body(Request(scope, receive), MAX_BODY)  # the package would refuse it in plain text
+            check_content_type(body, get_headers(scope).get("content-type", ""))
+            await self._choose_app(scope["headers"])(scope, _replay(body, receive), send)
 
         return serve_program
 
     def _choose_app(self, headers: list[tuple[bytes, bytes]]) -> Callable[..., Any]:
         accepted = next((value for name, value in headers if name.lower() == b"accept-language"), b"")
         return self._apps[choose_language(accepted.decode("latin-1"))]
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return what hands out a body that was received already, and then what comes behind it."""
+    parts = [body]
+
+    async def receive_again() -> MutableMapping[str, Any]:
+        if parts:
+            return {"type": "http.request", "body": parts.pop(), "more_body": False}
+        return await receive()
+
+    return receive_again
 
 
 def _find_access(request: Any) -> McpAccess:

@@ -1,4 +1,4 @@
-"""Reads what a request says: its project, and its arguments from the query or the body.
+"""Reads what a request says: its arguments from the query or the body.
 
 A value that cannot be read is refused with the field, and with the nearest right name.
 """
@@ -18,16 +18,14 @@ from msgspec import UNSET, Struct, ValidationError
 from fabula.context.request import Principal
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
-from fabula.server.access import Access, list_own_projects, refuse_project
+from fabula.server.access import Access
 from fabula.server.pages import DEFAULT_LIMIT
 from fabula.server.problems import MAX_BODY, refuse_size
 from fabula.server.routes.route import Route
 from fabula.server.security import get_headers
-from fabula.text.lookup import find_matches, fold_name
 from fabula.workspace.grants import has_limits, refuse_request
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.schema import decode, refuse_data
-from fabula.workspace.workspace import Workspace
 from fabula.workspace.writing_options import ModelChoice
 
 JSON = "application/json"
@@ -42,47 +40,11 @@ class PageQuery(Struct, frozen=True):
     page_size: int = DEFAULT_LIMIT
 
 
-def open_project(workspace: Workspace, access: Access, name: str) -> ProjectHandle:
-    """Open a project for a caller, by its id, or by its title or number among those that the caller belongs to.
-
-    A project that is not there and one that the caller does not belong to are refused in the same words.
-    """
-    if access.everywhere is not None and name not in access.memberships:
-        return workspace.project(name, access.make_principal(name))
-    ident = name if name in access.memberships else _find_own_project(workspace, access, name)
-    principal = access.make_principal(ident)
-    try:
-        project = workspace.project(ident, principal)
-    except FabulaError as error:
-        if error.code is not Code.PROJECT_NOT_FOUND:
-            raise
-        raise refuse_project() from None
-    if project.id != ident:  # another project is called as this one, which is gone
-        raise refuse_project()
-    return project
-
-
-def check_whole_name(workspace: Workspace, access: Access, project: ProjectHandle, name: str) -> None:
-    """Refuse a name that is only a part of the title or of the id of a project, as one that means nothing."""
-    summary = next(one for one in list_own_projects(workspace, access) if one.id == project.id)
-    if fold_name(name) not in map(fold_name, (summary.id, summary.title, str(summary.number))):
-        raise refuse_project()
-
-
 def choose_provider(project: ProjectHandle, name: str) -> ModelChoice:
     """Choose who answers by the name of a provider; who has limits does not choose."""
     if has_limits(project.principal):
         raise refuse_request()
     return project.choose_model(provider=name)
-
-
-def _find_own_project(workspace: Workspace, access: Access, name: str) -> str:
-    """Return the id of the one project of a caller that a name means."""
-    own = list_own_projects(workspace, access)
-    found = find_matches(own, name, names_of=lambda one: (one.title,), number_of=lambda one: one.number)
-    if len(found) != 1:
-        raise refuse_project()
-    return found[0].id
 
 
 def make_store_principal(access: Access) -> Principal:
@@ -149,12 +111,17 @@ async def receive_body(request: Connection[Any, Any, Any], most: int = MAX_BODY)
 
 def read_body(route: Route, body: bytes, content_type: str) -> Struct:
     """Read the JSON of a body; one that is empty has no fields."""
+    check_content_type(body, content_type)
+    return decode(body or b"{}", route.request_type, what=message("request"))
+
+
+def check_content_type(body: bytes, content_type: str) -> None:
+    """Refuse a body that is not said to be JSON: a page of another site can send such a one without being asked."""
     if body and content_type.partition(";")[0].strip().lower() != JSON:
         raise FabulaError(
             Code.HTTP_CONTENT_TYPE,
             message("The body must be JSON. Send it with `Content-Type: application/json`. Nothing was changed."),
         )
-    return decode(body or b"{}", route.request_type, what=message("request"))
 
 
 def select_given(request: Struct) -> dict[str, Any]:

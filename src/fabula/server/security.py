@@ -162,7 +162,10 @@ class SecurityMiddleware:
                 message("The body must not be compressed: leave out `Content-Encoding`. Nothing was changed."),
             )
         is_open = path in self._open_paths or path.startswith((LINK_PATH, ASSETS_PATH))
-        if is_open or (method == "POST" and path == SESSION_PATH):
+        is_sign_in = method == "POST" and path == SESSION_PATH
+        if is_sign_in:
+            self._rates.count_try(address)
+        if is_open or is_sign_in:
             return None, lambda: None
         named = headers.get(self._proxy.header) if self._proxy.header else None
         if named is not None and not is_proxy:

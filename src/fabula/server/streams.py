@@ -8,7 +8,7 @@ for a few seconds is cancelled, and so is one that is asked to stop; what the ve
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ ALIVE_SECONDS = 2.0  # after which a writer that has no events says that it is t
 LOST_SECONDS = 10.0  # without a word of it after which the writer of another process counts as gone
 
 Event = TypeVar("Event")
+Value = TypeVar("Value")
 Encode = Callable[[Any], tuple[str, bytes]]  # an event of a verb as its kind and JSON
 
 
@@ -84,7 +85,7 @@ class StreamHub:
         self._workspace = workspace
         self._live: dict[str, LiveStream] = {}
         self._is_closing = False
-        self._unkept: set[asyncio.Future[None]] = set()  # streams that no reader comes back to, until they end
+        self._unkept: set[asyncio.Future[Any]] = set()  # answers that no reader comes back to, until they end
         self._stopped = asyncio.Event()
 
     async def start(
@@ -147,10 +148,7 @@ class StreamHub:
                 pending = asyncio.ensure_future(anext(events))
                 await asyncio.wait({pending, stopped}, return_when=asyncio.FIRST_COMPLETED)
                 if not pending.done():
-                    raise FabulaError(
-                        Code.SERVER_STOPPING,
-                        message("The server was told to stop before the answer was complete. Ask again in a moment."),
-                    )
+                    raise _refuse_stopping()
                 yield pending.result()
         except StopAsyncIteration:
             return
@@ -159,6 +157,31 @@ class StreamHub:
             await _end(pending, events)
             self._unkept.discard(ended)
             ended.set_result(None)
+
+    async def await_for_client(
+        self, receive: Callable[[], Awaitable[Any]] | None, work: Coroutine[Any, Any, Value]
+    ) -> Value:
+        """Await what a client waits for without a stream; where the client has gone, the work is cancelled.
+
+        Without `receive` the work goes on then. Where the server stops before the end, that is refused.
+        """
+        task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(self._stopped.wait())
+        watches: list[asyncio.Future[Any]] = [stopped]
+        if receive is not None:
+            watches.append(asyncio.ensure_future(_wait_for_disconnect(receive)))
+        self._unkept.add(task)
+        try:
+            await asyncio.wait({task, *watches}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            if stopped.done():
+                raise _refuse_stopping()
+            raise FabulaError(Code.REQUEST_INVALID, message("The client did not wait for the answer."))
+        finally:
+            for one in (task, *watches):
+                one.cancel()
+            await asyncio.gather(task, *watches, return_exceptions=True)
+            self._unkept.discard(task)
 
     async def _write(self, live: LiveStream, events: AsyncGenerator[Any, None], encode: Encode, language: str) -> None:
         """Take events from a verb until it ends, fails, is stopped or has no readers."""
@@ -224,6 +247,12 @@ class StreamHub:
                 await asyncio.sleep(POLL_SECONDS)
 
 
+async def _wait_for_disconnect(receive: Callable[[], Awaitable[Any]]) -> None:
+    """Wait until the client of a request whose body was read has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 async def _end(pending: asyncio.Future[Any] | None, events: AsyncGenerator[Any, None]) -> None:
     """End what makes events, which may be making one."""
     if pending is not None:  # also one that has failed, whose error asyncio would log, with a text perhaps
@@ -231,6 +260,13 @@ async def _end(pending: asyncio.Future[Any] | None, events: AsyncGenerator[Any, 
         with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
             await pending
     await events.aclose()
+
+
+def _refuse_stopping() -> FabulaError:
+    return FabulaError(
+        Code.SERVER_STOPPING,
+        message("The server was told to stop before the answer was complete. Ask again in a moment."),
+    )
 
 
 def encode_event(stream_id: str, event: StreamEvent) -> bytes:

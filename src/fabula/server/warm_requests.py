@@ -81,4 +81,6 @@ def _name_prompt(call: Call) -> str | None:
     request = call.arguments.get("request")
     if not isinstance(request, AssembleRequest) or request.conversation_id or request.attachments:
         return None
+    if request.project_id not in ("", call.handle.id, call.handle.view.project.title):  # the store finds the project
+        return None
     return "\x1f".join((request.document_id, request.model, request.recipe, str(request.window), str(request.encoding)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from fabula.context.budget import BudgetProfile, Limits
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import advise, message, show
 from fabula.llm.pricing import parse_prices
@@ -29,6 +28,7 @@ from fabula.store.store import LOCAL_USER, Store
 from fabula.store.transaction import WriteTransaction
 from fabula.workspace.arguments import check_verbs
 from fabula.workspace.grants import refuse_request
+from fabula.workspace.schemas.budgets import BudgetProfileChange, LimitsChange
 from fabula.workspace.schemas.settings import SettingList
 from fabula.workspace.verbs import label_change
 
@@ -120,14 +120,26 @@ class SettingVerbs:
             return edits.read_budget(reading)
 
     def update_budget(
-        self, *, profile: BudgetProfile | None = None, limits: Limits | None = None, expected_version: int | None = None
+        self,
+        *,
+        profile: BudgetProfileChange | None = None,
+        limits: LimitsChange | None = None,
+        expected_version: int | None = None,
     ) -> StoredBudget:
-        """Change how the project divides its windows, or its limits; refused if it has another version by now."""
+        """Change how the project divides its windows, or its limits; refused if it has another version by now.
+
+        What a change leaves out stays as it is.
+        """
         project_id = self._require_project()
         label = label_change(message("setting"), "budget")
         with self._store.write(project=project_id, user=self._user, undo_label=label) as tx:
             before = edits.read_budget(tx)
-            edits.update_budget(tx, profile or before.profile, expected=expected_version, limits=limits)
+            edits.update_budget(
+                tx,
+                before.profile if profile is None else profile.apply(before.profile),
+                expected=expected_version,
+                limits=None if limits is None else limits.apply(before.limits),
+            )
             return edits.read_budget(tx)
 
     def _require_project(self) -> str:

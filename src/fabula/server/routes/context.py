@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,7 +12,10 @@ from fabula.context.request import Request
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.search.find import FoundPassage
+from fabula.server.named_projects import open_project
 from fabula.server.routes.route import NOTHING, Answer, Call, Route, make_record, mount
+from fabula.workspace.grants import has_limits
+from fabula.workspace.names import find_view_document
 from fabula.workspace.schemas.context import (
     AssembledPrompt,
     AssembleRequest,
@@ -34,7 +38,7 @@ def read_context_request(call: Call) -> Request:
     """Return the request of a call; one that names another project than the path is refused."""
     wire: AssembleRequest = call.arguments["request"]
     own_id = call.handle.id
-    if wire.project_id not in ("", own_id) and wire.project_id != call.handle.view.project.title:
+    if not _is_named(wire.project_id, call):
         raise FabulaError(
             Code.SCOPE_VIOLATION,
             message("`projectId` is not the project of this address. Nothing was changed."),
@@ -43,6 +47,16 @@ def read_context_request(call: Call) -> Request:
         return call.handle.read_request(wire if wire.project_id == own_id else replace(wire, project_id=own_id))
     plain = {name: getattr(wire, name) for name in AssembleRequest.__struct_fields__}  # a request that says more
     return call.handle.read_request(AssembleRequest(**{**plain, "project_id": own_id}))
+
+
+def _is_named(name: str, call: Call) -> bool:
+    """Whether a name means the project of a call, as it does at any address; most requests say its id, or nothing."""
+    if name in ("", call.handle.id, call.handle.view.project.title):
+        return True
+    try:
+        return open_project(call.workspace, call.access, name).id == call.handle.id
+    except FabulaError:
+        return False
 
 
 def _explain(call: Call) -> Explanation:
@@ -66,7 +80,11 @@ def assemble(call: Call) -> Any:
 def name_queue(call: Call) -> str:
     """Name the document or conversation of a call's request, of which few prompts are assembled at once."""
     wire: AssembleRequest = call.arguments["request"]
-    return f"{call.handle.id}\x1f{wire.conversation_id or wire.document_id}"
+    place = wire.conversation_id or wire.document_id
+    if not wire.conversation_id and place and not has_limits(call.handle.principal):
+        with suppress(FabulaError):  # a text that comes along may be of a new document
+            place = find_view_document(call.handle.view, place)
+    return f"{call.handle.id}\x1f{place}"
 
 
 def inspect(call: Call) -> Any:

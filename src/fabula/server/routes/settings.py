@@ -5,13 +5,8 @@ from __future__ import annotations
 from fabula.access.model import Right
 from fabula.server.routes.route import NOTHING, Answer, Route, make_list, mount
 from fabula.settings.values import SettingReport
-from fabula.workspace.schemas.settings import (
-    BudgetInfo,
-    ProviderInfo,
-    SettingList,
-    describe_budget,
-    describe_provider,
-)
+from fabula.workspace.schemas.budgets import BudgetInfo, describe_budget
+from fabula.workspace.schemas.settings import ProviderInfo, SettingList, describe_provider
 
 _OWN = {"name": "runs.keepPrompts"}
 _PROVIDER = Answer(ProviderInfo, describe_provider)

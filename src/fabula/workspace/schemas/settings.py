@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from fabula.context.budget import BudgetProfile, Limits
 from fabula.llm.provider_config import KeyPlace, ProviderConfig, find_key_place
-from fabula.settings.edits import StoredBudget
 from fabula.settings.registry import SettingScope
 from fabula.settings.values import SettingReport
 from fabula.workspace.schemas.schema import Schema, describe
@@ -17,14 +15,6 @@ class SettingList(Schema):
     settings: list[SettingReport]
     groups: dict[str, str]
     unknown: dict[SettingScope, list[str]]
-
-
-class BudgetInfo(Schema):
-    """How a project divides its windows among the layers and the reply, its limits, and the version of both."""
-
-    profile: BudgetProfile
-    limits: Limits
-    version: int
 
 
 class ProviderInfo(Schema):
@@ -51,8 +41,3 @@ def describe_provider(config: ProviderConfig) -> ProviderInfo:
         model=find_default_model(config),
         can_answer=can_answer(config),
     )
-
-
-def describe_budget(budget: StoredBudget) -> BudgetInfo:
-    """Describe the budget of a project."""
-    return describe(BudgetInfo, budget)
