@@ -180,9 +180,10 @@ def store_reply(
 ) -> Message:
     """Store a reply behind the newest message, and wait no longer for its speaker if it is final.
 
-    A reply that is given again is stored beside the first one, and takes its place in a round that is not over. Replies
-    behind it that others gave on the same history stand behind the new one too. Where another branch became active
-    meanwhile, the reply is stored on the branch where it was asked for, and the active one stays.
+    A reply that is given again is stored beside the first one, is heard by those who were present then, and takes its
+    place in a round that is not over. Replies behind it that others gave on the same history stand behind the new one
+    too. Where another branch became active meanwhile, the reply is stored on the branch where it was asked for, and the
+    active one stays.
     """
     row = tx.require(conversations, id=conversation_id)
     parent = reply.parent_id
@@ -193,6 +194,8 @@ def store_reply(
         if asked_at is not None and not _is_behind(tx, row.leaf_id, asked_at.id, asked_at.number):
             parent, active_leaf = asked_at.id, row.leaf_id
     is_first = sibling_of is not None and parent is None
+    if sibling_of is not None:
+        edits.restore_presence(tx, conversation_id, sibling_of)
     stored = edits.add_message(tx, conversation_id, replace(reply, parent_id=parent), as_first=is_first)
     if active_leaf is not None:
         place = row.said - 1 if row.after_number is None else row.after_number

@@ -282,6 +282,7 @@ class ChatVerbs(ProjectVerbs):
                 raise FabulaError(Code.STORE_NOT_FOUND, message("There is nothing here that could be taken back."))
             gone = path[said[-1] :]
             edits.select_branch(tx, chat.record.id, gone[0].parent_id)
+            edits.restore_presence(tx, chat.record.id, gone[0].id)
             restore_state(tx, chat, gone[0].id)
             return gone
 
@@ -450,8 +451,7 @@ class ChatVerbs(ProjectVerbs):
                 edits.select_branch(tx, ident, history.find_newest_leaf(tx, found.id))
             attendance = load_attendance(tx, ident)
             if not goes_on:  # who left since then is still there on the branch of another reply
-                parent = None if found.parent_id is None else edits.get_message(tx, found.parent_id).number
-                attendance = attendance.go_to(parent)
+                attendance = attendance.go_beside(found.number or 0)
             _check_present(replace(chat, attendance=attendance), (strip_revision(found.speaker),))
             return ident, found
 
