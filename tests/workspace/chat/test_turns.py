@@ -279,6 +279,35 @@ def test_a_turn_that_is_taken_back_leaves_those_there_who_heard_it(pier: Project
     assert len(read(pier)) == 4
 
 
+def test_another_branch_waits_for_nobody_who_was_asked_elsewhere(pier: ProjectHandle) -> None:
+    collect(pier.chat.send("Pier", "@Mara first.", model=ScriptedProvider()))  # 1, 2
+    failing = ScriptedProvider(lambda who, _: "FAIL" if who == "Bo" else f"I am {who}.")
+    collect(pier.chat.send("Pier", "@Mara @Bo second.", model=failing))  # 3, 4
+    names = pier.chat.get("Pier").people
+    assert [names.name_of(one) for one in pier.chat.get("Pier").round.waiting] == ["Bo"]
+    pier.conversations.go_back("Pier", "2")
+    assert pier.chat.get("Pier").round.waiting == ()
+    model = ScriptedProvider()
+    collect(pier.chat.ask("Pier", ["Bo"], model=model))
+    assert read(pier) == ["Ann: @Mara first.", "Mara: I am Mara.", "Bo: I am Bo."]
+    assert "second" not in model.prompts[0][1]
+
+
+def test_a_branch_of_the_running_round_waits_for_whoever_has_not_answered_on_it(pier: ProjectHandle) -> None:
+    failing = ScriptedProvider(lambda who, _: "FAIL" if who == "Bo" else f"I am {who}.")
+    collect(pier.chat.send("Pier", "@Mara @Bo well?", model=failing))
+    names = pier.chat.get("Pier").people
+    pier.conversations.go_back("Pier", "1")
+    assert {names.name_of(one) for one in pier.chat.get("Pier").round.waiting} == {"Mara", "Bo"}
+    pier.conversations.select("Pier", "2")
+    assert [names.name_of(one) for one in pier.chat.get("Pier").round.waiting] == ["Bo"]
+    pier.conversations.go_back("Pier", "1")
+    pier.changes.undo()
+    assert [names.name_of(one) for one in pier.chat.get("Pier").round.waiting] == ["Bo"]
+    collect(pier.chat.ask("Pier", model=ScriptedProvider()))
+    assert read(pier) == ["Ann: @Mara @Bo well?", "Mara: I am Mara.", "Bo: I am Bo."]
+
+
 def test_only_a_reply_can_be_given_again(pier: ProjectHandle) -> None:
     collect(pier.chat.send("Pier", "@Bo?", model=ScriptedProvider()))
     with pytest.raises(FabulaError) as refused:

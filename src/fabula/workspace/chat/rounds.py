@@ -175,6 +175,30 @@ def dismiss_absent(tx: WriteTransaction, chat: ChatState) -> ChatState:
     return changed
 
 
+def choose_branch(tx: WriteTransaction, conversation_id: str, message_id: str) -> None:
+    """Make the path to a message the active one; whoever has not answered on it is waited for if they were asked on it.
+
+    A round of another branch ends.
+    """
+    edits.select_branch(tx, conversation_id, message_id)
+    chat = load_chat(tx, conversation_id)
+    running = chat.round
+    if running.is_ended:
+        return
+    changed = ChatRound(is_ended=True)
+    asked_at = tx.row(messages, id=running.after) if running.after is not None else None
+    if asked_at is not None and _is_behind(tx, message_id, asked_at.id, asked_at.number):
+        since = (messages.c.conversation_id == conversation_id, messages.c.number > asked_at.number)
+        path = follow_path(tx.rows(messages, *since, order=(messages.c.number,)), message_id)
+        if all(row.kind != MessageKind.USER.value for row in path):
+            given = {strip_revision(row.speaker): row.id for row in path if row.final and row.speaker}
+            waiting = tuple(one for one in running.speakers if one not in given)
+            replies = tuple(given[one] for one in running.speakers if one in given)
+            changed = replace(running, waiting=waiting, replies=replies)
+    if changed != running:
+        store_state(tx, replace(chat, round=changed))
+
+
 def store_reply(
     tx: WriteTransaction, conversation_id: str, reply: Message, *, asked_in: ChatRound, sibling_of: str | None = None
 ) -> Message:

@@ -59,6 +59,7 @@ from fabula.workspace.chat.rounds import (
     ChatState,
     announce,
     begin_step,
+    choose_branch,
     dismiss_absent,
     list_names,
     load_chat,
@@ -448,7 +449,7 @@ class ChatVerbs(ProjectVerbs):
                     message("Only a reply can be given again or go on, and this is none. Nothing was changed."),
                 )
             if all(one.id != found.id for one in path):
-                edits.select_branch(tx, ident, history.find_newest_leaf(tx, found.id))
+                choose_branch(tx, ident, history.find_newest_leaf(tx, found.id))
             attendance = load_attendance(tx, ident)
             if not goes_on:  # who left since then is still there on the branch of another reply
                 attendance = attendance.go_beside(found.number or 0)
