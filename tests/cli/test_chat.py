@@ -825,6 +825,21 @@ def test_undo_says_what_it_takes_back_and_nothing_that_was_changed_elsewhere(cha
     assert taken_back == ["going on from message 2", "Hope Tarn joined", "Hope Tarn left"]
 
 
+def test_undo_takes_back_what_a_reply_went_on_with(chat: Chat) -> None:
+    lines = "Well?\n/edit 2 It was us.\n/more\n/undo\n/undo\n/more\n/more\n/undo\n"
+    chat.run("--with", "Mara", "--title", "Pier", lines=lines)
+    taken_back = re.findall(r"Taken back: (.+)", chat.told)
+    added = "what was added to message 2"
+    assert taken_back == [added, "the correction of message 2", added]
+    shown = chat.room.run("history", "show", "Coast", "Pier").splitlines()
+    assert shown[:2] == ["1. Player: Well?", "2. Mara Venn: It was me. It was me."]
+    write_card(chat, first_message="The lamp is out.")
+    lines = "/more\nWell, of course.\n.\n/undo\n"
+    chat.run("--with", "Bo", "--greeting", "Bo", "--title", "Quay", lines=lines, at=("--provider", "clipboard"))
+    assert "Taken back: what was added to message 1" in chat.told
+    assert "1. Bo: The lamp is out.\n" in chat.room.run("history", "show", "Coast", "Quay")
+
+
 def test_undo_leaves_a_change_from_elsewhere_alone(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     from fabula.cli.chat.session import ChatSession
 

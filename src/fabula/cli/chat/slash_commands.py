@@ -63,7 +63,13 @@ def continue_reply(session: ChatSession, rest: str) -> None:
     more = session.project.chat.continue_reply(
         session.id, reply.id, document_id=session.document_id, model=session.choice
     )
-    session.run_turn(more, goes_on_from=reply.id)
+    earlier = list(session.changes)
+    try:
+        session.run_turn(more, goes_on_from=reply.id)
+    finally:
+        session.changes = earlier  # it is no turn
+        if session.project.conversations.get_message(session.id, reply.id).version != reply.version:
+            session.note_change(message("what was added to message {number}", number=(reply.number or 0) + 1))
 
 
 def choose_reply(session: ChatSession, rest: str) -> None:
