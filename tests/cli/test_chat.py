@@ -840,6 +840,29 @@ def test_undo_takes_back_what_a_reply_went_on_with(chat: Chat) -> None:
     assert "1. Bo: The lamp is out.\n" in chat.room.run("history", "show", "Coast", "Quay")
 
 
+def test_whoever_speaks_as_somebody_takes_back_and_corrects_what_they_heard(chat: Chat) -> None:
+    both = ("--with", "Mara", "--with", "Will Tarn", "--title", "Pier")
+    chat.run(*both, lines="@Mara one?\n/leave Will Tarn\n@Mara two?\n/join Hope Tarn\n/quit\n")
+    as_hope = ("--conversation", "Pier", "--as", "Hope Tarn")
+    said = chat.run(*as_hope, lines="/undo\n/edit Gone.\n/who\n", code=1)
+    assert "There is nothing here that Hope Tarn could take back. Nothing was changed." in chat.told
+    assert "Hope Tarn heard no message 'last'." in chat.told
+    assert "Will Tarn" not in said
+    assert "Will Tarn" in chat.run("--conversation", "Pier", lines="/who\n")
+    event = chat.events(*as_hope, lines="/who\n")[-1]["conversation"]
+    assert {one["name"] for one in event["presence"]} == {"Hope Tarn", "Mara Venn", "Player"}
+    assert len(event["convKey"].split("|")) == 3
+    assert event["opening"] == ""
+    chat.run(*as_hope, lines="@Mara three?\n")
+    chat.room.run("history", "record", "Coast", "Pier", "A secret.", "--as", "Player", "--to", "Mara")
+    said = chat.run(*as_hope, lines="/edit It was nobody.\n/undo\n/undo\n", code=1)
+    assert "secret" not in said + chat.told
+    assert "6. Mara Venn: It was nobody." in said
+    assert "Taken back: the correction of message 6" in chat.told
+    assert "There is nothing here that Hope Tarn could take back." in chat.told
+    assert "A secret." in chat.room.run("history", "show", "Coast", "Pier")
+
+
 def test_undo_leaves_a_change_from_elsewhere_alone(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     from fabula.cli.chat.session import ChatSession
 

@@ -189,6 +189,10 @@ class Attendance:
             one for one in self.participants - present if all(self._have_met(one, other) for other in present)
         )
 
+    def list_met(self, participant_id: str) -> frozenset[str]:
+        """Return who was there together with a participant on the path to where it goes on; the participant is too."""
+        return frozenset(one for one in self.participants if self._have_met(one, participant_id))
+
     def _have_met(self, one: str, other: str) -> bool:
         own, others = ([item for item in self.ranges if item.participant_id == name] for name in (one, other))
         return any(first.overlaps(second) for first in own for second in others)

@@ -186,14 +186,15 @@ def undo(session: ChatSession, rest: str) -> None:
         session.changes.pop()
         session.tell(message("Taken back: {label}", label=label))
         return
-    gone = session.project.chat.take_back(session.id)
+    gone = session.project.chat.take_back(session.id, listener="" if session.hears_all else session.me)
+    shown = [one for one in gone if session.may_see(one)]
     number = (gone[0].number or 0) + 1
     session.tell(
         message(
             "Taken back from message {number} on: {text}\nIt is kept as a branch: /branch {last}",
             number=number,
-            text=shorten(gone[0].content, 60) if session.may_see(gone[0]) else "…",
-            last=(gone[-1].number or 0) + 1,
+            text=shorten(gone[0].content, 60),
+            last=(shown[-1].number or 0) + 1,
         )
     )
 
@@ -287,6 +288,8 @@ def show_people(session: ChatSession, rest: str) -> None:
         noted = join_names([printable(remark) for remark in remarks])
         print(render(message("{name} ({remark})", name=line, remark=noted)) if remarks else line)
     gone = sorted(attendance.participants - attendance.present)
+    if not session.hears_all:
+        gone = sorted(attendance.list_met(session.me).intersection(gone))
     if gone:
         print_line(message("Left: {names}", names=list_names(gone, names)))
     path = [one for one in session.read_path() if one.final and session.is_heard(one)]

@@ -273,8 +273,11 @@ class ChatVerbs(ProjectVerbs):
             async for event in events:
                 yield event
 
-    def take_back(self, conversation: str) -> tuple[Message, ...]:
-        """Go back to before the last thing a person said, with the state of the mode; return what becomes a branch."""
+    def take_back(self, conversation: str, *, listener: str = "") -> tuple[Message, ...]:
+        """Go back to before the last thing a person said, with the state of the mode; return what becomes a branch.
+
+        With a `listener`, the id of a participant, nothing is taken back that this one did not hear.
+        """
         with self._write(label_change(message("conversation"), self.get(conversation).record.title)) as tx:
             chat = load_chat(tx, find_conversation(None, tx, conversation))
             path = load_newest_messages(tx, chat.record.id, chat.record.leaf_id)
@@ -282,6 +285,15 @@ class ChatVerbs(ProjectVerbs):
             if not said:
                 raise FabulaError(Code.STORE_NOT_FOUND, message("There is nothing here that could be taken back."))
             gone = path[said[-1] :]
+            heard = chat.attendance.find_listeners(gone[0])
+            if listener and heard is not None and strip_revision(listener) not in heard:
+                raise FabulaError(
+                    Code.STORE_NOT_FOUND,
+                    message(
+                        "There is nothing here that {name} could take back. Nothing was changed.",
+                        name=chat.people.name_of(listener),
+                    ),
+                )
             edits.select_branch(tx, chat.record.id, gone[0].parent_id)
             edits.restore_presence(tx, chat.record.id, gone[0].id)
             restore_state(tx, chat, gone[0].id)
