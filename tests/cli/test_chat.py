@@ -321,10 +321,11 @@ def test_a_player_who_has_left_is_told_how_to_come_back(chat: Chat) -> None:
     assert "Hello?" not in chat.room.run("history", "show", "Coast", "Pier")
     chat.room.run("history", "join", "Coast", "Pier", "Player")
     chat.room.run("history", "leave", "Coast", "Pier", "Mara Venn")
-    chat.run("--conversation", "Pier", lines="/swipe\n/more\n", code=1)
+    said = chat.run("--conversation", "Pier", lines="/more\n/swipe\n", code=1)
     assert "Nobody else is present. Let somebody join: /join NAME" in chat.told
     assert "You talk with ." not in chat.told
-    assert chat.told.count("Mara Venn is not present in this conversation. Let them join first.") == 2
+    assert chat.told.count("Mara Venn is not present in this conversation. Let them join first.") == 1
+    assert said.count("Mara Venn: It was me.") == 2, "on the branch of another reply she has not left"
 
 
 def test_nobody_whispers_to_themselves(chat: Chat) -> None:
@@ -861,6 +862,32 @@ def test_whoever_speaks_as_somebody_takes_back_and_corrects_what_they_heard(chat
     assert "Taken back: the correction of message 6" in chat.told
     assert "There is nothing here that Hope Tarn could take back." in chat.told
     assert "A secret." in chat.room.run("history", "show", "Coast", "Pier")
+
+
+def test_branch_lists_whispers_for_whoever_leads_and_in_json_by_an_event_of_its_own(chat: Chat) -> None:
+    chat.run("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier", lines="@Mara well?\n/swipe\n")
+    chat.room.run("history", "record", "Coast", "Pier", "A secret.", "--as", "Mara", "--to", "Hope Tarn")
+    assert "4. Mara Venn (to Hope Tarn only): A secret." in chat.run("--conversation", "Pier", lines="/branch\n")
+    events = chat.events("--conversation", "Pier", lines="/branch\n")
+    listed = [(one["message"]["number"], one["isActive"]) for one in events if one["event"] == "listed"]
+    assert listed == [(0, True), (1, False), (2, True), (3, True)]
+    assert not [one for one in events if one["event"] == "message"]
+    chat.room.run("history", "record", "Coast", "Pier", "Another.", "--as", "Mara", "--to", "Player")
+    said = chat.run("--conversation", "Pier", "--as", "Hope Tarn", lines="/branch\n")
+    assert "A secret." in said
+    assert "Another." not in said
+
+
+def test_no_model_speaks_as_the_person(chat: Chat) -> None:
+    both = ("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier")
+    chat.run(*both, lines="@Mara well?\n/again Player\n", code=1)
+    assert "You speak as Player, so no model does. Say it yourself, or ask somebody else: /again NAME" in chat.told
+    chat.room.run("participant", "add", "Coast", "Ann", "--kind", "player")
+    chat.run("--conversation", "Pier", lines="/join Ann\n/again Ann\n", code=1)
+    assert "Ann is a person, and speaks without a model. Ask somebody else. Nothing was changed." in chat.told
+    chat.run("--conversation", "Pier", "--as", "Hope Tarn", lines="/again Hope Tarn\n", code=1)
+    assert "You speak as Hope Tarn, so no model does." in chat.told
+    assert len(chat.room.run("history", "show", "Coast", "Pier").splitlines()) == 2
 
 
 def test_undo_leaves_a_change_from_elsewhere_alone(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -350,7 +350,11 @@ class ChatSession:
     def print_numbered(self, said: Message, *, is_beside: bool = False, most: int | None = None) -> None:
         """Print a message with its number."""
         if self.as_json:
-            self.show_message(said)
+            from fabula.workspace.schemas.chat import ListedMessageEvent
+            from fabula.workspace.schemas.conversations import describe_message
+
+            described = describe_message(said, self.people)
+            print_json_line(ListedMessageEvent(message=described, is_active=not is_beside))
             return
         line = format_message(said, self.people, self.colours, most=most)
         print(f"{'   ' if is_beside else ''}{(said.number or 0) + 1}. {line}")

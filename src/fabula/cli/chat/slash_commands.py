@@ -54,6 +54,11 @@ def whisper(session: ChatSession, rest: str) -> None:
 def ask_again(session: ChatSession, rest: str) -> None:
     """Ask somebody to speak, or whoever has not answered yet."""
     names = [session.split_name(rest)[0]] if rest else []
+    if session.me and any(session.project.participants.get(one).id == session.me for one in names):
+        raise invalid_request(
+            "You speak as {name}, so no model does. Say it yourself, or ask somebody else: /again NAME",
+            name=session.name_myself(),
+        )
     session.run_turn(session.project.chat.ask(session.id, names, document_id=session.document_id, model=session.choice))
 
 
@@ -147,7 +152,7 @@ def _list_branches(session: ChatSession) -> None:
         )
     for said in page:
         for one in conversations.list_siblings(session.id, said.id):
-            if one.final and session.is_heard(one):
+            if one.final and session.may_see(one):
                 session.print_numbered(one, is_beside=one.id != said.id, most=WIDTH)
     session.tell(message("To go on from one of them: /branch NUMBER"))
 

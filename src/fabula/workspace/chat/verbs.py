@@ -385,6 +385,7 @@ class ChatVerbs(ProjectVerbs):
             ids = tuple(dict.fromkeys(strip_revision(find_participant(view, tx, one)) for one in participants))
             events = [Announced(one) for one in told]
             _check_present(chat, ids)
+            _check_no_player(chat, ids)
             if not set(chat.round.waiting) <= chat.attendance.present:
                 chat = dismiss_absent(tx, chat)
             if ids and not set(ids) <= set(chat.round.waiting):
@@ -553,6 +554,19 @@ def _check_present(chat: ChatState, participants: Sequence[str]) -> None:
     if absent and chat.attendance.is_recorded:
         raise _refuse_nobody(
             message("{names} is not present in this conversation. Let them join first.", names=join_names(absent))
+        )
+
+
+def _check_no_player(chat: ChatState, participants: Sequence[str]) -> None:
+    """Refuse to let a model speak as a player, whom a person is."""
+    players = [chat.people.name_of(one) for one in participants if one.startswith(PLAYER_PREFIX)]
+    if players:
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            message(
+                "{names} is a person, and speaks without a model. Ask somebody else. Nothing was changed.",
+                names=join_names(players),
+            ),
         )
 
 
