@@ -58,7 +58,8 @@ class Talk(Struct):
     started_with: frozenset[str]
     title_word: str = ""
     happenings: dict[str, Happening] = field(default_factory=dict)  # of messages by their ids, in order
-    last_behind: dict[str | None, str] = field(default_factory=dict)  # by the message; where something happened there
+    # By the message: what happened last behind it of which no message has followed yet
+    last_behind: dict[str | None, str | None] = field(default_factory=dict)
     messages: dict[str, SaidMessage] = field(default_factory=dict)
     leaf: str | None = None
     place: str | None = None  # the message behind which it goes on: the leaf, or one deleted behind it
@@ -90,6 +91,7 @@ class Talk(Struct):
         place = self.place if said.parent == self.leaf else said.parent
         self.messages[said.id] = said
         self.happenings[said.id] = Happening("say", said.id, self._find_last(place))
+        self.last_behind.pop(place, None)  # it was for this message, and for no other branch
         self.go_to(said.id)
 
     def change(self, kind: Literal["join", "leave"], who: str) -> str:
@@ -114,6 +116,11 @@ class Talk(Struct):
     def go_to(self, leaf: str | None) -> None:
         """Let it go on behind another message."""
         self.leaf = self.place = leaf
+
+    def go_beside(self, ident: str) -> None:
+        """Let it go on in the place of a message: with whatever had happened when that was said."""
+        self.go_to(self.messages[ident].parent)
+        self.last_behind[self.place] = self.happenings[ident].before
 
     def find_present_behind(self, message_id: str | None) -> frozenset[str]:
         """Who is there when something is said behind a message."""
@@ -148,7 +155,7 @@ class Talk(Struct):
                 said.parent = gone.parent
 
     def _find_last(self, place: str | None) -> str | None:
-        """What happened last behind a message, before anything else was said; else that message."""
+        """What happened last behind a message, of which nothing followed yet; else that message."""
         return self.last_behind.get(place, place)
 
     def _list_present(self) -> dict[str | None, frozenset[str]]:

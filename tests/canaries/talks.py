@@ -34,6 +34,7 @@ from fabula.lorebook.edits import Lorebook, save_lorebook
 from fabula.manuscript import documents, projects
 from fabula.settings.edits import set_value
 from fabula.store.transaction import WriteTransaction
+from fabula.workspace.chat import ReplyStored
 from fabula.workspace.handlers.job_kinds import job_kinds
 from fabula.workspace.workspace import Workspace
 from tests.blank import lay
@@ -313,6 +314,7 @@ class TalkProject:
             (1, self._edit_persona),
             (1, self._edit_prompt),
             (8 if talk.id in self._modes else 0, self._chat),
+            (4, self._regenerate),
         ]
         (act,) = random.choices([act for _, act in acts], [weight for weight, _ in acts])
         act(talk)
@@ -501,6 +503,46 @@ class TalkProject:
             for said in list(talk.messages.values())[before:]:
                 assert said.audience is not None, "what answers a whisper is a whisper"
 
+    def _regenerate(self, talk: Talk) -> None:
+        """Have a reply given again, of any branch: those hear it who were there for the first one."""
+        followed = {said.parent for said in talk.messages.values()}
+        replies = [
+            said
+            for said in talk.messages.values()
+            if said.is_final
+            and not said.is_deleted
+            and said.speaker
+            and not said.speaker.startswith("player:")
+            # of several who answered at once, the later ones are said once more behind an earlier one
+            and (talk.id not in self._modes or said.id not in followed)
+        ]
+        if not replies:
+            return
+        said = self.random.choice(replies)
+        leaf, place, behind = talk.leaf, talk.place, dict(talk.last_behind)
+        talk.go_beside(said.id)
+        is_there = said.speaker in talk.present
+        try:
+            events = collect(
+                self.project.chat.regenerate(
+                    talk.id,
+                    said.id,
+                    document_id="",
+                    model=RepeatingProvider(lambda who, prompt: self._answer(talk, who, prompt)),
+                )
+            )
+        except FabulaError as error:
+            if error.code is not Code.CHAT_NOBODY_PRESENT or is_there:
+                raise
+            talk.leaf, talk.place, talk.last_behind = leaf, place, behind
+            return
+        assert is_there, f"{said.speaker} was away when this was said"
+        assert any(isinstance(one, ReplyStored) for one in events)
+        chat = self.project.chat.get(talk.id)
+        if chat.attendance.present != talk.present:
+            self.faults.append(f"{sorted(chat.attendance.present)} hear the reply, not {sorted(talk.present)}")
+        self.counts["regenerated"] += 1
+
     def _answer(self, talk: Talk, name: str, prompt: str) -> str:
         speaker = next(one for one in CAST if _name(one) == name)
         place = self.hearing.chapters[-1] if self.hearing.chapters else ""
@@ -510,7 +552,7 @@ class TalkProject:
         with self._lock:
             forbidden = self.hearing.find_forbidden(question, prompt)
             self.faults += describe(question, (f"leak: {one}" for one in forbidden))
-            if self._modes[talk.id] == "werewolf" and told - {roles.get(speaker)}:
+            if self._modes.get(talk.id) == "werewolf" and told - {roles.get(speaker)}:
                 self.faults.append(f"{speaker} is {roles.get(speaker)} and is told {told}")
             self.counts["prompts"] += 1
             return f"The {self.random.choice(TOPICS)}: {self.word('never')}."

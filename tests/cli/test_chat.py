@@ -321,11 +321,11 @@ def test_a_player_who_has_left_is_told_how_to_come_back(chat: Chat) -> None:
     assert "Hello?" not in chat.room.run("history", "show", "Coast", "Pier")
     chat.room.run("history", "join", "Coast", "Pier", "Player")
     chat.room.run("history", "leave", "Coast", "Pier", "Mara Venn")
-    chat.run("--conversation", "Pier", lines="/more\n/swipe\n", code=1)
+    said = chat.run("--conversation", "Pier", lines="/more\n/swipe\n", code=1)
     assert "Nobody else is present. Let somebody join: /join NAME" in chat.told
     assert "You talk with ." not in chat.told
     assert chat.told.count("Mara Venn is not present in this conversation. Let them join first.") == 1
-    assert "Reply 2 of 2." in chat.told  # where the reply stands, Mara was present
+    assert said.count("Mara Venn: It was me.") == 2, "on the branch of another reply she has not left"
 
 
 def test_nobody_whispers_to_themselves(chat: Chat) -> None:
@@ -824,6 +824,70 @@ def test_undo_says_what_it_takes_back_and_nothing_that_was_changed_elsewhere(cha
     chat.run("--with", "Mara", "--title", "Pier", lines=lines)
     taken_back = re.findall(r"Taken back: (.+)", chat.told)
     assert taken_back == ["going on from message 2", "Hope Tarn joined", "Hope Tarn left"]
+
+
+def test_undo_takes_back_what_a_reply_went_on_with(chat: Chat) -> None:
+    lines = "Well?\n/edit 2 It was us.\n/more\n/undo\n/undo\n/more\n/more\n/undo\n"
+    chat.run("--with", "Mara", "--title", "Pier", lines=lines)
+    taken_back = re.findall(r"Taken back: (.+)", chat.told)
+    added = "what was added to message 2"
+    assert taken_back == [added, "the correction of message 2", added]
+    shown = chat.room.run("history", "show", "Coast", "Pier").splitlines()
+    assert shown[:2] == ["1. Player: Well?", "2. Mara Venn: It was me. It was me."]
+    write_card(chat, first_message="The lamp is out.")
+    lines = "/more\nWell, of course.\n.\n/undo\n"
+    chat.run("--with", "Bo", "--greeting", "Bo", "--title", "Quay", lines=lines, at=("--provider", "clipboard"))
+    assert "Taken back: what was added to message 1" in chat.told
+    assert "1. Bo: The lamp is out.\n" in chat.room.run("history", "show", "Coast", "Quay")
+
+
+def test_whoever_speaks_as_somebody_takes_back_and_corrects_what_they_heard(chat: Chat) -> None:
+    both = ("--with", "Mara", "--with", "Will Tarn", "--title", "Pier")
+    chat.run(*both, lines="@Mara one?\n/leave Will Tarn\n@Mara two?\n/join Hope Tarn\n/quit\n")
+    as_hope = ("--conversation", "Pier", "--as", "Hope Tarn")
+    said = chat.run(*as_hope, lines="/undo\n/edit Gone.\n/who\n", code=1)
+    assert "There is nothing here that Hope Tarn could take back. Nothing was changed." in chat.told
+    assert "Hope Tarn heard no message 'last'." in chat.told
+    assert "Will Tarn" not in said
+    assert "Will Tarn" in chat.run("--conversation", "Pier", lines="/who\n")
+    event = chat.events(*as_hope, lines="/who\n")[-1]["conversation"]
+    assert {one["name"] for one in event["presence"]} == {"Hope Tarn", "Mara Venn", "Player"}
+    assert len(event["convKey"].split("|")) == 3
+    assert event["opening"] == ""
+    chat.run(*as_hope, lines="@Mara three?\n")
+    chat.room.run("history", "record", "Coast", "Pier", "A secret.", "--as", "Player", "--to", "Mara")
+    said = chat.run(*as_hope, lines="/edit It was nobody.\n/undo\n/undo\n", code=1)
+    assert "secret" not in said + chat.told
+    assert "6. Mara Venn: It was nobody." in said
+    assert "Taken back: the correction of message 6" in chat.told
+    assert "There is nothing here that Hope Tarn could take back." in chat.told
+    assert "A secret." in chat.room.run("history", "show", "Coast", "Pier")
+
+
+def test_branch_lists_whispers_for_whoever_leads_and_in_json_by_an_event_of_its_own(chat: Chat) -> None:
+    chat.run("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier", lines="@Mara well?\n/swipe\n")
+    chat.room.run("history", "record", "Coast", "Pier", "A secret.", "--as", "Mara", "--to", "Hope Tarn")
+    assert "4. Mara Venn (to Hope Tarn only): A secret." in chat.run("--conversation", "Pier", lines="/branch\n")
+    events = chat.events("--conversation", "Pier", lines="/branch\n")
+    listed = [(one["message"]["number"], one["isActive"]) for one in events if one["event"] == "listed"]
+    assert listed == [(0, True), (1, False), (2, True), (3, True)]
+    assert not [one for one in events if one["event"] == "message"]
+    chat.room.run("history", "record", "Coast", "Pier", "Another.", "--as", "Mara", "--to", "Player")
+    said = chat.run("--conversation", "Pier", "--as", "Hope Tarn", lines="/branch\n")
+    assert "A secret." in said
+    assert "Another." not in said
+
+
+def test_no_model_speaks_as_the_person(chat: Chat) -> None:
+    both = ("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier")
+    chat.run(*both, lines="@Mara well?\n/again Player\n", code=1)
+    assert "You speak as Player, so no model does. Say it yourself, or ask somebody else: /again NAME" in chat.told
+    chat.room.run("participant", "add", "Coast", "Ann", "--kind", "player")
+    chat.run("--conversation", "Pier", lines="/join Ann\n/again Ann\n", code=1)
+    assert "Ann is a person, and speaks without a model. Ask somebody else. Nothing was changed." in chat.told
+    chat.run("--conversation", "Pier", "--as", "Hope Tarn", lines="/again Hope Tarn\n", code=1)
+    assert "You speak as Hope Tarn, so no model does." in chat.told
+    assert len(chat.room.run("history", "show", "Coast", "Pier").splitlines()) == 2
 
 
 def test_undo_leaves_a_change_from_elsewhere_alone(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:

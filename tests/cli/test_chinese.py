@@ -21,8 +21,8 @@ NAMES = """
 VALUES = """
     after any always assistant author book character chapter chat confirmed cancelled continue day dismissed done end en
     episode event everybody exact fabula faction failed flag free graph item key last learned local location lore
-    lorebook manual memory model narrative never nobody none note novel null off order other part plot preference project
-    proposed queued reader regenerate rename running scene session sillytavern skill smart start style
+    lorebook manual memory model narrative never nobody none note novel null off order other part plot preference
+    project proposed queued reader regenerate rename running scene session sillytavern skill smart start style
     style_sample system user when_detected working zh Mara Tom
 """
 ALLOWED = {*NAMES.split(), *VALUES.split()}

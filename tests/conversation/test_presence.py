@@ -189,7 +189,8 @@ def test_ranges_say_who_heard_what_on_the_active_branch(coast: Store) -> None:
             Presence(participant_id=BO, since=3),
             Presence(participant_id=CY, since=3),
         )
-        assert found.go_to(1).ranges == (Presence(participant_id=ANN), Presence(participant_id=BO, until=2))
+        assert found.go_beside(2).ranges == (Presence(participant_id=ANN), Presence(participant_id=BO, until=2))
+        assert found.go_to(1).ranges == (Presence(participant_id=ANN), Presence(participant_id=BO))
         assert found.go_to(0).ranges == (Presence(participant_id=ANN), Presence(participant_id=BO))
         assert found.go_to(0).participants == {ANN, BO}
         assert found.everybody == {ANN, BO, CY}
@@ -209,13 +210,15 @@ def test_everybody_hears_what_follows_on_from_where_they_came(acts: list[Act]) -
     branches: dict[int, int] = {}
     heard: list[frozenset[str]] = []  # by number
     there: dict[int, frozenset[str]] = {-1: frozenset("a")}  # who is present behind each message by now
+    began: dict[int, frozenset[str]] = dict(there)  # who was when it had just been said
     at = -1
     for act, value in acts:
         who = people[value % 3]
         number = len(heard)
         if act == "say":
             heard.append(there[at])
-            there[number] = there[at]
+            there[number] = began[number] = there[at]
+            there[at] = began[at]  # who came or left there did so for this branch
             if at != number - 1:
                 branches[number] = at
             at = number
@@ -223,14 +226,19 @@ def test_everybody_hears_what_follows_on_from_where_they_came(acts: list[Act]) -
             at = value % (number + 1) - 1
         else:
             there[at] = there[at] | {who} if act == "join" else there[at] - {who}
+            if not heard:
+                began[at] = there[at]  # before anything was said: that holds for every beginning
             new = PresenceChange(participant_id=who, number=number, after=at, leaves=act == "leave")
             same = (who, number, at)
             changes = [one for one in changes if (one.participant_id, one.number, one.after) != same] + [new]
-    attendance = Attendance(changes, branches, None if at == len(heard) - 1 else at)
+    said = len(heard)
+    attendance = Attendance(changes, branches, None if at == said - 1 else at, said)
     assert [attendance.list_present_at(number) for number in range(len(heard))] == heard
     assert attendance.present == there[at]
     for place, expected in there.items():
         assert attendance.go_to(place).present == expected
+    for number in range(said):
+        assert attendance.go_beside(number).present == heard[number]
     first = min((one.number for one in changes if not one.is_at_beginning), default=0)
     later = {number: after for number, after in branches.items() if number >= first}
-    assert Attendance(changes, later, attendance.end).present == there[at], "earlier branches need not be read"
+    assert Attendance(changes, later, attendance.end, said).present == there[at], "earlier branches need not be read"

@@ -172,9 +172,26 @@ def leave_conversation(tx: WriteTransaction, conversation_id: str, participant_i
     tx.update_row(conversations, {"id": conversation_id}, {"changed": current_timestamp()})
 
 
-def _change_presence(tx: WriteTransaction, row: Row[Any], participant_id: str, *, leaves: bool) -> None:
-    """Store that somebody came or left where the conversation goes on; a change at the same place is replaced."""
-    after = row.said - 1 if row.after_number is None else row.after_number
+def restore_presence(tx: WriteTransaction, conversation_id: str, message_id: str) -> None:
+    """Let those be present for what is said next in the place of a message who were present when that was said."""
+    replaced = get_message(tx, message_id)
+    row = tx.require(conversations, id=conversation_id)
+    attendance = load_attendance(tx, conversation_id, row)
+    after = BEGINNING if replaced.parent_id is None else _find_number(tx, conversation_id, replaced.parent_id)
+    now = attendance.go_to(after).present
+    for one in sorted(now ^ attendance.list_present_at(replaced.number or 0)):
+        _change_presence(tx, row, one, leaves=one in now, after=after)
+
+
+def _change_presence(
+    tx: WriteTransaction, row: Row[Any], participant_id: str, *, leaves: bool, after: int | None = None
+) -> None:
+    """Store that somebody came or left behind a message, by default where the conversation goes on.
+
+    A change at the same place is replaced.
+    """
+    if after is None:
+        after = row.said - 1 if row.after_number is None else row.after_number
     change = PresenceChange(participant_id=participant_id, number=row.said, after=after, leaves=leaves)
     is_there = (
         presence.c.conversation_id == row.id,

@@ -4,8 +4,9 @@ A message is heard by its speaker and by everybody who was present when it was s
 and by those of its audience who were present. A conversation without recorded participants, such as the writer's own
 with the assistant, has no listeners to tell apart.
 
-Presence is part of the tree of messages. Somebody comes or leaves behind a message, and that holds for what is said
-there afterwards and follows on from it, and for no other branch. Numbers are given in the order in which messages are
+Presence is part of the tree of messages. Somebody comes or leaves behind a message, and that holds for the message that
+is said there next and for what follows on from it, and for no other branch: whoever goes back to that message once more
+finds those there who heard it. Numbers are given in the order in which messages are
 added, so a tree is its branches: the messages that follow another one than the one added before. Between two changes
 or branches everybody hears the same. So the rule reads who came and left, and branches only where somebody did after
 the beginning; it never reads messages.
@@ -51,7 +52,7 @@ _BRANCHES = RowQuery(
 
 
 class PresenceChange(Struct, frozen=True, kw_only=True):
-    """Somebody came or left behind a message; it holds for what was added since, and follows on from there."""
+    """Somebody came or left behind a message; it holds for the one added there next, and what follows on from it."""
 
     participant_id: str
     number: int = field(default=0, name="since_number")  # of the first message that it may hold for
@@ -89,7 +90,8 @@ class Attendance:
     """Who took part in a conversation, and who takes part where it goes on.
 
     `branches` has the numbers of messages that follow another one than the one added before, and of the one that each
-    follows. `end` is the number of the message that the next one follows; None for the one added last.
+    follows. `end` is the number of the message that the next one follows; None for the one added last. `said` is how
+    many messages were added, or any number above those of the changes.
     """
 
     def __init__(
@@ -97,10 +99,14 @@ class Attendance:
         changes: Iterable[PresenceChange] = (),
         branches: Mapping[int, int] | None = None,
         end: int | None = None,
+        said: float = inf,
     ) -> None:
         self.changes = tuple(changes)
         self.branches = dict(branches or {})
         self.end = end
+        # With more messages nothing changes: so it stays the same attendance while messages are added.
+        self.said = min(said, 1 + max((one.number for one in self.changes), default=0))
+        self._beside: int | None = None  # the number of a message in whose place the next one would be said
 
     @property
     def is_recorded(self) -> bool:
@@ -109,16 +115,28 @@ class Attendance:
 
     def equals(self, other: Attendance) -> bool:
         """Return whether the same people took part in the same messages, and are present where it goes on."""
-        return (self.changes, self.branches, self.end) == (other.changes, other.branches, other.end)
+        return (self.changes, self.branches, self.end, self.said) == (
+            other.changes,
+            other.branches,
+            other.end,
+            other.said,
+        )
 
     def go_to(self, number: int | None) -> Attendance:
         """Return the attendance of the path that goes on behind a message, or of an empty path."""
+        return self._move(BEGINNING if number is None else number, None)
+
+    def go_beside(self, number: int) -> Attendance:
+        """Return the attendance of the path to a message, as it was just before that was said."""
+        return self._move(self._find_after(number), number)
+
+    def _move(self, end: int, beside: int | None) -> Attendance:
         if all(one.is_at_beginning for one in self.changes):
             return self
         elsewhere = copy(self)  # with the spans, which are the same
         for name in ("_last", "ranges", "participants", "present"):
             elsewhere.__dict__.pop(name, None)
-        elsewhere.end = BEGINNING if number is None else number
+        elsewhere.end, elsewhere._beside = end, beside
         return elsewhere
 
     @cached_property
@@ -171,14 +189,25 @@ class Attendance:
             one for one in self.participants - present if all(self._have_met(one, other) for other in present)
         )
 
+    def list_met(self, participant_id: str) -> frozenset[str]:
+        """Return who was there together with a participant on the path to where it goes on; the participant is too."""
+        return frozenset(one for one in self.participants if self._have_met(one, participant_id))
+
     def _have_met(self, one: str, other: str) -> bool:
         own, others = ([item for item in self.ranges if item.participant_id == name] for name in (one, other))
         return any(first.overlaps(second) for first in own for second in others)
 
     def list_present_at(self, number: int) -> frozenset[str]:
         """Return who was present at the message with this number, on whatever branch it is."""
+        return self._find_span(number).present
+
+    def _find_span(self, number: int) -> _Span:
         starts, spans = self._spans
-        return spans[max(bisect_right(starts, number) - 1, 0)].present
+        return spans[max(bisect_right(starts, number) - 1, 0)]
+
+    def _find_after(self, number: int) -> int:
+        """Return the number of the message that the one with this number followed when it was added."""
+        return self.branches.get(number, number - 1) if number else BEGINNING
 
     @cached_property
     def _spans(self) -> tuple[list[int], list[_Span]]:
@@ -187,13 +216,14 @@ class Attendance:
         starts: list[int] = []
         spans: list[_Span] = []
         for start in sorted({0, *first, *self.branches}):
-            after = self.branches.get(start, start - 1) if start else BEGINNING
-            spans.append(self._follow(starts, spans, after, start))
+            spans.append(self._follow(starts, spans, self._find_after(start), start))
             starts.append(start)
         return starts, spans
 
     @cached_property
     def _last(self) -> _Span:
+        if self._beside is not None:
+            return self._find_span(self._beside)
         starts, spans = self._spans
         return spans[-1] if self.end is None else self._follow(starts, spans, self.end, inf)
 
@@ -208,16 +238,38 @@ class Attendance:
     def _follow(self, starts: Sequence[int], spans: Sequence[_Span], after: int, number: float) -> _Span:
         """Return the span that begins with the message of a number, behind another message."""
         before = spans[bisect_right(starts, after) - 1] if after > BEGINNING and starts else None
-        changes = tuple(one for one in self._changes_after.get(after, ()) if one.number <= number)
+        changes = tuple(self._list_changes(after, number))
         present = set(before.present) if before is not None else set[str]()
         for one in changes:
             (present.discard if one.leaves else present.add)(one.participant_id)
         return _Span(frozenset(present), changes, before)
 
+    def _list_changes(self, after: int, number: float) -> list[PresenceChange]:
+        """List the changes behind a message that hold for the one with a number; infinite: for one that is said now.
+
+        A change holds for the first message that is added there since; one before the first message of all holds for
+        every beginning.
+        """
+        made = [one for one in self._changes_after.get(after, ()) if one.number <= number]
+        if not made:
+            return []
+        added = [start for start in self._branches_after.get(after, ()) if start < number]
+        if after + 1 < min(number, self.said) and after + 1 not in self.branches:
+            added.append(after + 1)
+        last = max(added, default=after)  # the message that was added there before
+        return [one for one in made if one.number > last or one.is_at_beginning]
+
+    @cached_property
+    def _branches_after(self) -> dict[int, list[int]]:
+        """The numbers of the branches that follow each message."""
+        found: dict[int, list[int]] = {}
+        for number, after in self.branches.items():
+            found.setdefault(after, []).append(number)
+        return found
+
     def find_changes_behind(self, number: int, next_number: float = inf) -> dict[str, PresenceChange]:
         """Return who came or left behind a message, on the branch that goes on with the next one; the last of each."""
-        found = self._changes_after.get(number, ())
-        return {one.participant_id: one for one in found if one.number <= next_number}
+        return {one.participant_id: one for one in self._list_changes(number, next_number)}
 
     def find_listeners(self, said: Message) -> frozenset[str] | None:
         """Return who heard a message; None, for everybody, where neither presence nor an audience is recorded.
@@ -276,7 +328,7 @@ def load_attendance(reading: ReadTransaction, conversation_id: str, end: Row[Any
     branches: Sequence[Row[Any]] = ()
     if end.branches:  # before the first change everybody hears the same
         branches = reading.query(_BRANCHES, conversation=conversation_id, first=min(later))
-    return Attendance(changes, {row.number: row.after_number for row in branches}, end.after_number)
+    return Attendance(changes, {row.number: row.after_number for row in branches}, end.after_number, end.said)
 
 
 def list_changes(ranges: Iterable[Presence]) -> list[PresenceChange]:

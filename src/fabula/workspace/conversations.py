@@ -261,14 +261,14 @@ class ConversationVerbs(ProjectVerbs):
         """Make the branch of a message the active one, as far as it goes on; return its newest message."""
         with self._write(label_change(message("conversation"), self._find_title(conversation))) as tx:
             leaf = history.find_newest_leaf(tx, find_message(tx, conversation, message_name))
-            edits.select_branch(tx, find_conversation(None, tx, conversation), leaf)
+            _choose_branch(tx, find_conversation(None, tx, conversation), leaf)
             return edits.get_message(tx, leaf)
 
     def go_back(self, conversation: str, message_name: str) -> Message:
         """Make a message of any branch the newest one; what followed it stays as a branch."""
         with self._write(label_change(message("conversation"), self._find_title(conversation))) as tx:
             ident = find_message(tx, conversation, message_name)
-            edits.select_branch(tx, find_conversation(None, tx, conversation), ident)
+            _choose_branch(tx, find_conversation(None, tx, conversation), ident)
             return edits.get_message(tx, ident)
 
     def correct(
@@ -324,6 +324,13 @@ class ConversationVerbs(ProjectVerbs):
         with self._read() as reading:
             ident = None if conversation is None else find_conversation(None, reading, conversation)
             return history.search_messages(reading, text, conversation_id=ident, limit=limit)
+
+
+def _choose_branch(tx: WriteTransaction, conversation_id: str, message_id: str) -> None:
+    """Make the path to a message the active one, with the round of the chat that belongs to it."""
+    from fabula.workspace.chat.rounds import choose_branch  # chats need conversations first
+
+    choose_branch(tx, conversation_id, message_id)
 
 
 def _find(

@@ -222,6 +222,92 @@ def test_a_reply_goes_on_in_its_place(pier: ProjectHandle) -> None:
     assert stored.previous_content == "It was a dark"
 
 
+def list_hearers(project: ProjectHandle, number: str) -> set[str]:
+    """The names of those who heard a message."""
+    chat = project.chat.get("Pier")
+    heard = chat.attendance.find_listeners(project.conversations.get_message("Pier", number))
+    return {chat.people.name_of(one) for one in heard or ()}
+
+
+def list_present(project: ProjectHandle) -> set[str]:
+    return {one.name for one in project.chat.get("Pier").present}
+
+
+def test_a_reply_given_again_is_heard_by_those_of_its_own_branch(pier: ProjectHandle) -> None:
+    pier.conversations.leave("Pier", "Bo")
+    pier.conversations.leave("Pier", "Cleo")
+    collect(pier.chat.send("Pier", "Hello.", model=ScriptedProvider()))  # 1, 2
+    pier.conversations.go_back("Pier", "1")
+    pier.conversations.join("Pier", "Bo")
+    pier.conversations.leave("Pier", "Mara")
+    collect(pier.chat.send("Pier", "On the other branch.", model=ScriptedProvider()))  # 3, 4
+    assert list_hearers(pier, "4") == {"Ann", "Bo"}
+    pier.conversations.select("Pier", "2")
+    assert list_present(pier) == {"Ann", "Mara"}
+    model = ScriptedProvider()
+    collect(pier.chat.regenerate("Pier", model=model))  # 5
+    assert list_hearers(pier, "5") == list_present(pier) == {"Ann", "Mara"}
+    assert [who for who, _ in model.prompts] == ["Mara"]
+    pier.conversations.go_back("Pier", "1")
+    assert list_present(pier) == {"Ann", "Mara"}, "whoever heard the message is there when it goes on from there"
+    pier.conversations.select("Pier", "3")
+    collect(pier.chat.regenerate("Pier", model=ScriptedProvider()))  # 6, beside 4
+    assert list_hearers(pier, "6") == {"Ann", "Bo"}
+
+
+def test_a_first_reply_given_again_keeps_who_came_before_it(pier: ProjectHandle) -> None:
+    collect(pier.chat.send("Pier", "@Mara hello.", model=ScriptedProvider()))  # 1, 2
+    pier.conversations.go_back("Pier", "1")
+    pier.conversations.leave("Pier", "Bo")
+    collect(pier.chat.ask("Pier", ["Mara"], model=ScriptedProvider()))  # 3, beside 2
+    pier.conversations.go_back("Pier", "1")
+    pier.conversations.leave("Pier", "Cleo")
+    collect(pier.chat.regenerate("Pier", "3", model=ScriptedProvider()))  # 4
+    assert list_hearers(pier, "4") == {"Ann", "Mara", "Cleo"}
+    collect(pier.chat.regenerate("Pier", "2", model=ScriptedProvider()))  # 5
+    assert list_hearers(pier, "5") == {"Ann", "Mara", "Bo", "Cleo"}
+
+
+def test_a_turn_that_is_taken_back_leaves_those_there_who_heard_it(pier: ProjectHandle) -> None:
+    collect(pier.chat.send("Pier", "@Mara hello.", model=ScriptedProvider()))
+    pier.conversations.leave("Pier", "Bo")
+    collect(pier.chat.send("Pier", "@Mara is he gone?", model=ScriptedProvider()))
+    pier.chat.take_back("Pier")
+    assert list_present(pier) == {"Ann", "Mara", "Cleo"}
+    pier.changes.undo()
+    assert read(pier)[-1] == "Mara: I am Mara."
+    assert len(read(pier)) == 4
+
+
+def test_another_branch_waits_for_nobody_who_was_asked_elsewhere(pier: ProjectHandle) -> None:
+    collect(pier.chat.send("Pier", "@Mara first.", model=ScriptedProvider()))  # 1, 2
+    failing = ScriptedProvider(lambda who, _: "FAIL" if who == "Bo" else f"I am {who}.")
+    collect(pier.chat.send("Pier", "@Mara @Bo second.", model=failing))  # 3, 4
+    names = pier.chat.get("Pier").people
+    assert [names.name_of(one) for one in pier.chat.get("Pier").round.waiting] == ["Bo"]
+    pier.conversations.go_back("Pier", "2")
+    assert pier.chat.get("Pier").round.waiting == ()
+    model = ScriptedProvider()
+    collect(pier.chat.ask("Pier", ["Bo"], model=model))
+    assert read(pier) == ["Ann: @Mara first.", "Mara: I am Mara.", "Bo: I am Bo."]
+    assert "second" not in model.prompts[0][1]
+
+
+def test_a_branch_of_the_running_round_waits_for_whoever_has_not_answered_on_it(pier: ProjectHandle) -> None:
+    failing = ScriptedProvider(lambda who, _: "FAIL" if who == "Bo" else f"I am {who}.")
+    collect(pier.chat.send("Pier", "@Mara @Bo well?", model=failing))
+    names = pier.chat.get("Pier").people
+    pier.conversations.go_back("Pier", "1")
+    assert {names.name_of(one) for one in pier.chat.get("Pier").round.waiting} == {"Mara", "Bo"}
+    pier.conversations.select("Pier", "2")
+    assert [names.name_of(one) for one in pier.chat.get("Pier").round.waiting] == ["Bo"]
+    pier.conversations.go_back("Pier", "1")
+    pier.changes.undo()
+    assert [names.name_of(one) for one in pier.chat.get("Pier").round.waiting] == ["Bo"]
+    collect(pier.chat.ask("Pier", model=ScriptedProvider()))
+    assert read(pier) == ["Ann: @Mara @Bo well?", "Mara: I am Mara.", "Bo: I am Bo."]
+
+
 def test_only_a_reply_can_be_given_again(pier: ProjectHandle) -> None:
     collect(pier.chat.send("Pier", "@Bo?", model=ScriptedProvider()))
     with pytest.raises(FabulaError) as refused:

@@ -27,12 +27,13 @@ from fabula.cli.chat.printing import (
 from fabula.cli.chat.slash_commands import COMMANDS, find_command
 from fabula.cli.output import invalid_request, printable, quote_name, render
 from fabula.conversation.model import Message, MessageKind, get_kind
-from fabula.conversation.participants import strip_revision
+from fabula.conversation.participants import conv_key, strip_revision
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Sentence, join_names, message
+from fabula.core.messages import Sentence, is_word, join_names, message
 from fabula.text.lookup import fold_name
 from fabula.workspace.chat import Announced, MessageStored, PromptHandedOver, ReplyFailed, ReplyStored
 from fabula.workspace.chat.mentions import list_called_names
+from fabula.workspace.conversations import LAST_WORD
 
 if TYPE_CHECKING:
     from fabula.workspace.chat import ChatEvents, ChatState
@@ -296,8 +297,12 @@ class ChatSession:
 
     def find_message(self, name: str) -> Message:
         """Return a message by its number or `last`; one that the person may not read is refused like none."""
-        found = self.project.conversations.get_message(self.id, name)
-        if not self.may_see(found):
+        found: Message | None
+        if is_word(name, LAST_WORD) and not self.hears_all:
+            found = next((one for one in reversed(self.read_path()) if one.final and self.is_heard(one)), None)
+        else:
+            found = self.project.conversations.get_message(self.id, name)
+        if found is None or not self.may_see(found):
             raise FabulaError(
                 Code.STORE_NOT_FOUND,
                 message("{me} heard no message {name!r}. Nothing was changed.", me=self.name_myself(), name=name),
@@ -345,7 +350,11 @@ class ChatSession:
     def print_numbered(self, said: Message, *, is_beside: bool = False, most: int | None = None) -> None:
         """Print a message with its number."""
         if self.as_json:
-            self.show_message(said)
+            from fabula.workspace.schemas.chat import ListedMessageEvent
+            from fabula.workspace.schemas.conversations import describe_message
+
+            described = describe_message(said, self.people)
+            print_json_line(ListedMessageEvent(message=described, is_active=not is_beside))
             return
         line = format_message(said, self.people, self.colours, most=most)
         print(f"{'   ' if is_beside else ''}{(said.number or 0) + 1}. {line}")
@@ -356,6 +365,14 @@ class ChatSession:
         from fabula.workspace.schemas.conversations import describe_conversation
 
         details: ConversationDetails = self.project.conversations.get(self.id)
-        if not self.hears_all:  # what a mode keeps may be secret, as the roles of a game are
-            details = replace(details, record=replace(details.record, mode_state={}))
-        print_json_line(ConversationEvent(conversation=describe_conversation(details)))
+        described = describe_conversation(details)
+        if not self.hears_all:  # what a mode keeps may be secret, as the roles of a game are, and who was there before
+            met = details.attendance.list_met(self.me) | {self.me}
+            described = replace(
+                described,
+                mode_state={},
+                opening="",
+                conv_key=conv_key(met),
+                presence=tuple(one for one in described.presence if one.participant_id in met),
+            )
+        print_json_line(ConversationEvent(conversation=described))

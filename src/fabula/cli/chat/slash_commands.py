@@ -54,6 +54,11 @@ def whisper(session: ChatSession, rest: str) -> None:
 def ask_again(session: ChatSession, rest: str) -> None:
     """Ask somebody to speak, or whoever has not answered yet."""
     names = [session.split_name(rest)[0]] if rest else []
+    if session.me and any(session.project.participants.get(one).id == session.me for one in names):
+        raise invalid_request(
+            "You speak as {name}, so no model does. Say it yourself, or ask somebody else: /again NAME",
+            name=session.name_myself(),
+        )
     session.run_turn(session.project.chat.ask(session.id, names, document_id=session.document_id, model=session.choice))
 
 
@@ -63,7 +68,13 @@ def continue_reply(session: ChatSession, rest: str) -> None:
     more = session.project.chat.continue_reply(
         session.id, reply.id, document_id=session.document_id, model=session.choice
     )
-    session.run_turn(more, goes_on_from=reply.id)
+    earlier = list(session.changes)
+    try:
+        session.run_turn(more, goes_on_from=reply.id)
+    finally:
+        session.changes = earlier  # it is no turn
+        if session.project.conversations.get_message(session.id, reply.id).version != reply.version:
+            session.note_change(message("what was added to message {number}", number=(reply.number or 0) + 1))
 
 
 def choose_reply(session: ChatSession, rest: str) -> None:
@@ -141,7 +152,7 @@ def _list_branches(session: ChatSession) -> None:
         )
     for said in page:
         for one in conversations.list_siblings(session.id, said.id):
-            if one.final and session.is_heard(one):
+            if one.final and session.may_see(one):
                 session.print_numbered(one, is_beside=one.id != said.id, most=WIDTH)
     session.tell(message("To go on from one of them: /branch NUMBER"))
 
@@ -180,14 +191,15 @@ def undo(session: ChatSession, rest: str) -> None:
         session.changes.pop()
         session.tell(message("Taken back: {label}", label=label))
         return
-    gone = session.project.chat.take_back(session.id)
+    gone = session.project.chat.take_back(session.id, listener="" if session.hears_all else session.me)
+    shown = [one for one in gone if session.may_see(one)]
     number = (gone[0].number or 0) + 1
     session.tell(
         message(
             "Taken back from message {number} on: {text}\nIt is kept as a branch: /branch {last}",
             number=number,
-            text=shorten(gone[0].content, 60) if session.may_see(gone[0]) else "…",
-            last=(gone[-1].number or 0) + 1,
+            text=shorten(gone[0].content, 60),
+            last=(shown[-1].number or 0) + 1,
         )
     )
 
@@ -281,6 +293,8 @@ def show_people(session: ChatSession, rest: str) -> None:
         noted = join_names([printable(remark) for remark in remarks])
         print(render(message("{name} ({remark})", name=line, remark=noted)) if remarks else line)
     gone = sorted(attendance.participants - attendance.present)
+    if not session.hears_all:
+        gone = sorted(attendance.list_met(session.me).intersection(gone))
     if gone:
         print_line(message("Left: {names}", names=list_names(gone, names)))
     path = [one for one in session.read_path() if one.final and session.is_heard(one)]

@@ -23,7 +23,6 @@ from fabula.conversation.model import (
 )
 from fabula.conversation.modes import ContextPolicy
 from fabula.conversation.participants import Participant, strip_revision
-from fabula.conversation.tables import messages
 from fabula.core.errors import FabulaError
 from fabula.core.messages import message
 from fabula.core.view import View
@@ -85,8 +84,7 @@ class ChatPrompts:
     def prepare_again(self, reading: ReadTransaction, chat: ChatState, reply: Message, *, goes_on: bool) -> ReplyTask:
         """Prepare a reply that is given again, or goes on; it is on the active path."""
         if not goes_on:  # who came or left since then did so on another branch
-            parent = None if reply.parent_id is None else reading.require(messages, id=reply.parent_id).number
-            chat = replace(chat, attendance=chat.attendance.go_to(parent))
+            chat = replace(chat, attendance=chat.attendance.go_beside(reply.number or 0))
         view = self._project.view_with(chat.record.id)
         path = _read_path(view, chat.record.id)
         ends = {one.id: index + 1 for index, one in enumerate(path)}

@@ -34,7 +34,7 @@ from fabula.workspace.chat.events import (
 )
 from fabula.workspace.chat.rounds import HISTORY_END, ChatRound, list_names, store_reply
 from fabula.workspace.project import ProjectHandle
-from fabula.workspace.verbs import require_store
+from fabula.workspace.verbs import label_change, require_store
 from fabula.workspace.writing import Completed, Failed, Retry, TextDelta, Writer
 from fabula.workspace.writing_options import DEFAULT_OPTIONS, ModelChoice, size_request
 
@@ -142,9 +142,11 @@ async def ask_all(tasks: Sequence[ReplyTask | ReplyFailed], voice: Voice) -> Asy
 
 
 def store_answer(task: ReplyTask, text: str, *, final: bool = True, extra: Mapping[str, Any]) -> Message:
-    """Store what a speaker said: a reply, another reply beside one, or more of one."""
+    """Store what a speaker said: a reply, another reply beside one, or more of one, which can be undone."""
     store, project = require_store(task.project), task.project
-    with store.write(project=project.id, user=project.principal.user) as tx:
+    is_more = task.continues is not None and final
+    label = label_change(message("message"), text) if is_more else None
+    with store.write(project=project.id, user=project.principal.user, undo_label=label) as tx:
         if task.continues is not None and final:
             before = edits.get_message(tx, task.continues.id)
             edits.correct_message(tx, before.id, _join(before.content, text))

@@ -175,14 +175,39 @@ def dismiss_absent(tx: WriteTransaction, chat: ChatState) -> ChatState:
     return changed
 
 
+def choose_branch(tx: WriteTransaction, conversation_id: str, message_id: str) -> None:
+    """Make the path to a message the active one; whoever has not answered on it is waited for if they were asked on it.
+
+    A round of another branch ends.
+    """
+    edits.select_branch(tx, conversation_id, message_id)
+    chat = load_chat(tx, conversation_id)
+    running = chat.round
+    if running.is_ended:
+        return
+    changed = ChatRound(is_ended=True)
+    asked_at = tx.row(messages, id=running.after) if running.after is not None else None
+    if asked_at is not None and _is_behind(tx, message_id, asked_at.id, asked_at.number):
+        since = (messages.c.conversation_id == conversation_id, messages.c.number > asked_at.number)
+        path = follow_path(tx.rows(messages, *since, order=(messages.c.number,)), message_id)
+        if all(row.kind != MessageKind.USER.value for row in path):
+            given = {strip_revision(row.speaker): row.id for row in path if row.final and row.speaker}
+            waiting = tuple(one for one in running.speakers if one not in given)
+            replies = tuple(given[one] for one in running.speakers if one in given)
+            changed = replace(running, waiting=waiting, replies=replies)
+    if changed != running:
+        store_state(tx, replace(chat, round=changed))
+
+
 def store_reply(
     tx: WriteTransaction, conversation_id: str, reply: Message, *, asked_in: ChatRound, sibling_of: str | None = None
 ) -> Message:
     """Store a reply behind the newest message, and wait no longer for its speaker if it is final.
 
-    A reply that is given again is stored beside the first one, and takes its place in a round that is not over. Replies
-    behind it that others gave on the same history stand behind the new one too. Where another branch became active
-    meanwhile, the reply is stored on the branch where it was asked for, and the active one stays.
+    A reply that is given again is stored beside the first one, is heard by those who were present then, and takes its
+    place in a round that is not over. Replies behind it that others gave on the same history stand behind the new one
+    too. Where another branch became active meanwhile, the reply is stored on the branch where it was asked for, and the
+    active one stays.
     """
     row = tx.require(conversations, id=conversation_id)
     parent = reply.parent_id
@@ -193,6 +218,8 @@ def store_reply(
         if asked_at is not None and not _is_behind(tx, row.leaf_id, asked_at.id, asked_at.number):
             parent, active_leaf = asked_at.id, row.leaf_id
     is_first = sibling_of is not None and parent is None
+    if sibling_of is not None:
+        edits.restore_presence(tx, conversation_id, sibling_of)
     stored = edits.add_message(tx, conversation_id, replace(reply, parent_id=parent), as_first=is_first)
     if active_leaf is not None:
         place = row.said - 1 if row.after_number is None else row.after_number

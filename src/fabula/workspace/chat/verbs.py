@@ -59,6 +59,7 @@ from fabula.workspace.chat.rounds import (
     ChatState,
     announce,
     begin_step,
+    choose_branch,
     dismiss_absent,
     list_names,
     load_chat,
@@ -272,8 +273,11 @@ class ChatVerbs(ProjectVerbs):
             async for event in events:
                 yield event
 
-    def take_back(self, conversation: str) -> tuple[Message, ...]:
-        """Go back to before the last thing a person said, with the state of the mode; return what becomes a branch."""
+    def take_back(self, conversation: str, *, listener: str = "") -> tuple[Message, ...]:
+        """Go back to before the last thing a person said, with the state of the mode; return what becomes a branch.
+
+        With a `listener`, the id of a participant, nothing is taken back that this one did not hear.
+        """
         with self._write(label_change(message("conversation"), self.get(conversation).record.title)) as tx:
             chat = load_chat(tx, find_conversation(None, tx, conversation))
             path = load_newest_messages(tx, chat.record.id, chat.record.leaf_id)
@@ -281,7 +285,17 @@ class ChatVerbs(ProjectVerbs):
             if not said:
                 raise FabulaError(Code.STORE_NOT_FOUND, message("There is nothing here that could be taken back."))
             gone = path[said[-1] :]
+            heard = chat.attendance.find_listeners(gone[0])
+            if listener and heard is not None and strip_revision(listener) not in heard:
+                raise FabulaError(
+                    Code.STORE_NOT_FOUND,
+                    message(
+                        "There is nothing here that {name} could take back. Nothing was changed.",
+                        name=chat.people.name_of(listener),
+                    ),
+                )
             edits.select_branch(tx, chat.record.id, gone[0].parent_id)
+            edits.restore_presence(tx, chat.record.id, gone[0].id)
             restore_state(tx, chat, gone[0].id)
             return gone
 
@@ -371,6 +385,7 @@ class ChatVerbs(ProjectVerbs):
             ids = tuple(dict.fromkeys(strip_revision(find_participant(view, tx, one)) for one in participants))
             events = [Announced(one) for one in told]
             _check_present(chat, ids)
+            _check_no_player(chat, ids)
             if not set(chat.round.waiting) <= chat.attendance.present:
                 chat = dismiss_absent(tx, chat)
             if ids and not set(ids) <= set(chat.round.waiting):
@@ -447,11 +462,10 @@ class ChatVerbs(ProjectVerbs):
                     message("Only a reply can be given again or go on, and this is none. Nothing was changed."),
                 )
             if all(one.id != found.id for one in path):
-                edits.select_branch(tx, ident, history.find_newest_leaf(tx, found.id))
+                choose_branch(tx, ident, history.find_newest_leaf(tx, found.id))
             attendance = load_attendance(tx, ident)
             if not goes_on:  # who left since then is still there on the branch of another reply
-                parent = None if found.parent_id is None else edits.get_message(tx, found.parent_id).number
-                attendance = attendance.go_to(parent)
+                attendance = attendance.go_beside(found.number or 0)
             _check_present(replace(chat, attendance=attendance), (strip_revision(found.speaker),))
             return ident, found
 
@@ -540,6 +554,19 @@ def _check_present(chat: ChatState, participants: Sequence[str]) -> None:
     if absent and chat.attendance.is_recorded:
         raise _refuse_nobody(
             message("{names} is not present in this conversation. Let them join first.", names=join_names(absent))
+        )
+
+
+def _check_no_player(chat: ChatState, participants: Sequence[str]) -> None:
+    """Refuse to let a model speak as a player, whom a person is."""
+    players = [chat.people.name_of(one) for one in participants if one.startswith(PLAYER_PREFIX)]
+    if players:
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            message(
+                "{names} is a person, and speaks without a model. Ask somebody else. Nothing was changed.",
+                names=join_names(players),
+            ),
         )
 
 

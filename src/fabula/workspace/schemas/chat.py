@@ -127,6 +127,13 @@ class StoredMessageEvent(ChatEventInfo, tag="message"):
     notes: tuple[str, ...] = ()
 
 
+class ListedMessageEvent(ChatEventInfo, tag="listed"):
+    """A message that there is, in a list; `is_active` where it is on the active path, and else an alternative."""
+
+    message: MessageInfo
+    is_active: bool
+
+
 class AnnouncementEvent(ChatEventInfo, tag="announcement"):
     """The mode told something."""
 

@@ -88,7 +88,8 @@ def _place_ends(connection: sa.Connection, ranges: Iterable[Any]) -> Iterator[tu
             continue
         own = list(group)
         said, number = ends[owner[:2]]
-        there = any(row.since_number <= number + 1 and _is_after(row.until_number, number + 1) for row in own)
+        first = max(number, 0)  # who heard the message is there where it goes on
+        there = any(row.since_number <= first and _is_after(row.until_number, first) for row in own)
         now = any(row.until_number is None for row in own)
         if there != now:
             yield (*owner, said, number, int(not now), own[-1].joined)
