@@ -82,7 +82,7 @@ def _make_passages(path: Iterable[Message], attendance: Attendance, names: Parti
     return tuple(
         Passage(
             f"history:{message.id}",
-            message.content,
+            message.prompt_text,
             names.name_speaker(message),
             known_to=attendance.find_knowers(message),
             at=message.timestamp,

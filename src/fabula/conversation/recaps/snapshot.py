@@ -220,7 +220,7 @@ class _Loader(Struct, frozen=True):
         return made
 
     def _make_pinned(self, said: Message, attendance: Attendance) -> Fragment:
-        words = said.pinned if said.pinned and said.pinned in said.content else said.content
+        words = said.pinned if said.pinned and said.pinned in said.content else said.prompt_text
         name = self.participants.name_speaker(said, self.project.language)
         text = message("[Kept word for word, {name}] {words}", name=name, words=words)
         return Fragment(
@@ -258,7 +258,7 @@ def make_earlier_fragment(
     return Fragment(
         source=f"history:{said.id}",
         layer=Layer.RETRIEVED,
-        text=message("[Said before, {title}] ", title=name).render(project.language) + said.content,
+        text=message("[Said before, {title}] ", title=name).render(project.language) + said.prompt_text,
         project_id=project.id,
         title=name,
         known_to=known_to,

@@ -22,7 +22,7 @@ from fabula.conversation.model import (
     label_speaker,
 )
 from fabula.conversation.modes import ContextPolicy
-from fabula.conversation.participants import Participant, strip_revision
+from fabula.conversation.participants import Participant, list_names, strip_revision
 from fabula.conversation.tables import messages
 from fabula.core.errors import FabulaError
 from fabula.core.messages import message
@@ -31,7 +31,7 @@ from fabula.store.transaction import ReadTransaction
 from fabula.workspace.chat.events import ReplyFailed
 from fabula.workspace.chat.modes import ChatModes, make_turn
 from fabula.workspace.chat.replies import CHAT_SKILL, ReplyTask, Voice
-from fabula.workspace.chat.rounds import HISTORY_END, ChatRound, ChatState, list_names
+from fabula.workspace.chat.rounds import HISTORY_END, ChatRound, ChatState
 from fabula.workspace.project import ProjectHandle
 
 

@@ -260,9 +260,3 @@ def _is_behind(tx: ReadTransaction, leaf: str | None, message_id: str, number: i
 def load_replies(reading: ReadTransaction, ids: Iterable[str]) -> tuple[Message, ...]:
     """Load the replies of a step, as far as they still exist."""
     return tuple(edits.get_message(reading, one) for one in ids if reading.row(messages, id=one) is not None)
-
-
-def list_names(participant: Participant) -> tuple[str, ...]:
-    """Return the name of a participant and the other names; the key of the id where there is no name."""
-    own = participant.name or participant.id.partition(":")[2]
-    return tuple(dict.fromkeys(filter(None, (own, *participant.aliases))))

@@ -24,7 +24,7 @@ from fabula.conversation import edits, history
 from fabula.conversation.mentions import find_mentions
 from fabula.conversation.model import CLEANED_TEXT, Message, MessageKind, get_kind
 from fabula.conversation.modes import DEFAULT_MODE, Mode, Step
-from fabula.conversation.participants import Participants, get_participant, strip_revision
+from fabula.conversation.participants import Participants, get_participant, list_names, strip_revision
 from fabula.conversation.presence import load_attendance
 from fabula.conversation.snapshot import load_newest_messages
 from fabula.core.errors import Code, FabulaError
@@ -60,7 +60,6 @@ from fabula.workspace.chat.rounds import (
     announce,
     begin_step,
     dismiss_absent,
-    list_names,
     load_chat,
     load_replies,
     remember_state,
