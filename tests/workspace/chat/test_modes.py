@@ -347,6 +347,18 @@ def test_the_talkative_speak_and_the_silent_do_not(pier: ProjectHandle) -> None:
     refuse(Code.REQUEST_INVALID, lambda: pier.chat.set_mode("Pier", "group", state={"choice": "loudness"}))
 
 
+def test_a_card_says_how_talkative_its_character_is(pier: ProjectHandle) -> None:
+    for name, number in (("Bo", 1.0), ("Mara", 0.0), ("Cleo", 0.0)):
+        pier.participants.edit_card(name, talkativeness=number)
+    pier.chat.set_mode("Pier", "group")
+    assert [talk(pier, "Hello?") for _ in range(3)] == [["Bo"]] * 3
+    assert talk(pier, "@Mara?") == ["Mara"], "whoever is mentioned answers"
+    pier.participants.edit_card("Bo", talkativeness=0.0)
+    assert talk(pier, "Hello?") == []
+    pier.chat.set_mode("Pier", "group", state={"talkativeness": {"persona:Cleo": 1}})
+    assert talk(pier, "Hello?") == ["Cleo"], "the state of the mode comes first"
+
+
 # Own modes
 
 

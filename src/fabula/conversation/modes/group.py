@@ -1,8 +1,9 @@
 """The group mode: who speaks next, by mention, by turn, by talkativeness or by hand (cht-4).
 
 Mentioned ones always answer, one after the other, each hearing the one before. Otherwise `choice` in the state decides:
-`turn` takes the next in order, `talkativeness` draws by the numbers in the state, `mention` lets the last speaker
-answer, and `hand` waits until somebody is asked. A reply that mentions somebody lets them answer, up to `max_replies`.
+`turn` takes the next in order, `talkativeness` draws by the numbers of the cards, or of the state, which come first,
+`mention` lets the last speaker answer, and `hand` waits until somebody is asked. A reply that mentions somebody lets
+them answer, up to `max_replies`.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class GroupMode(Mode):
             return [ids[(ids.index(last) + 1) % len(ids)] if last in ids else ids[0]]
         if choice == "mention":
             return [last if last in ids else ids[0]]
-        random, numbers = turn.random, turn.state.get("talkativeness", {})
+        random, numbers = turn.random, {**turn.talkativeness, **turn.state.get("talkativeness", {})}
         willing = {one: float(numbers.get(one, DEFAULT_TALKATIVENESS)) for one in ids}
         if turn.message is None and len(ids) > 1:  # nobody answers themselves
             willing.pop(last, None)

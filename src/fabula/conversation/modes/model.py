@@ -66,6 +66,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     replies: tuple[Message, ...] = ()  # to the last step
     names: Mapping[str, tuple[str, ...]] = {}  # the name and aliases of everybody present, by id
     roles: Mapping[str, str] = {}  # participants by role, where a mode begins with some
+    talkativeness: Mapping[str, float] = {}  # how often somebody speaks unasked, from 0 to 1, where a card says it
     settings: Mapping[str, Any] = {}
     list_heard: Callable[[str], Sequence[Message]] = lambda _: ()  # the whole history as a participant heard it
 
