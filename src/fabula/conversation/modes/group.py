@@ -14,7 +14,7 @@ from typing import Literal, get_args
 from fabula.conversation.modes.model import Mode, ModeStart, Step, Turn
 from fabula.conversation.participants import strip_revision
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import join_alternatives, message
+from fabula.core.messages import Sentence, join_alternatives, message
 
 SpeakerChoice = Literal["talkativeness", "turn", "mention", "hand"]
 DEFAULT_TALKATIVENESS = 0.5
@@ -57,6 +57,14 @@ class GroupMode(Mode):
         speakers = tuple(called)[: max(limit - replies, 0)]
         state = {**turn.state, "last": last, "replies": replies + len(speakers)}
         return Step(speakers=speakers, in_parallel=False, state=state)
+
+    def explain_state(self, turn: Turn, reader: str) -> tuple[Sentence, ...]:
+        """Return the options."""
+        limit = turn.state.get("max_replies", DEFAULT_MAX_REPLIES)
+        return tuple(
+            message("{option}: {value}", option=option, value=value)
+            for option, value in (("choice", turn.state.get("choice", "")), ("max_replies", limit))
+        )
 
     def _choose(self, turn: Turn) -> Sequence[str]:
         ids, last = turn.ids, turn.state.get("last", "")

@@ -15,6 +15,7 @@ from msgspec import Struct
 from fabula.conversation.mentions import find_mentions
 from fabula.conversation.model import Message
 from fabula.conversation.participants import Participant, strip_revision
+from fabula.core.messages import Sentence
 from fabula.core.view import Language
 
 
@@ -114,6 +115,10 @@ class Mode:
     def proceed(self, turn: Turn) -> Step:
         """Decide what follows when all speakers of the last step have answered (`turn.replies`)."""
         return Step()
+
+    def explain_state(self, turn: Turn, reader: str) -> tuple[Sentence, ...]:
+        """Return what a person reads of the state, a line each; `reader` is whom they speak as, empty for all of it."""
+        return ()
 
     def describe_state(self, turn: Turn, speaker: str) -> str:
         """Return what a speaker is told of the state in the prompt, beside the history; this speaker alone reads it."""

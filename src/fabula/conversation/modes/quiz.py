@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from fabula.conversation.mentions import find_mentions
 from fabula.conversation.modes.model import Announcement, ContextPolicy, Mode, ModeStart, Step, Turn
-from fabula.core.messages import message
+from fabula.core.messages import Sentence, join_names, message
 
 _MINUS = "−－-"
 _GIVEN = re.compile(rf"\s*([+＋{_MINUS}])\s*(\d{{1,4}})(?!\d)")
@@ -56,10 +56,18 @@ class QuizMode(Mode):
             return Step(state=state, announcements=(Announcement(text=told),))
         return Step(speakers=asked or turn.ids, state=state)
 
+    def explain_state(self, turn: Turn, reader: str) -> tuple[Sentence, ...]:
+        """Return the scores."""
+        shown = _list_scores(turn)
+        return (message("Scores: {scores}", scores=join_names(shown)) if shown else message("Nobody has points yet."),)
+
     def describe_state(self, turn: Turn, speaker: str) -> str:
         """Return the scores, the highest first."""
-        scores = sorted(turn.state.get("scores", {}).items(), key=lambda one: (-one[1], turn.name_of(one[0])))
-        if not scores:
-            return ""
-        shown = tuple(f"{turn.name_of(who)} {points}" for who, points in scores)
-        return message("[Scores: {scores}]", scores=shown).render(turn.language)
+        shown = _list_scores(turn)
+        return message("[Scores: {scores}]", scores=shown).render(turn.language) if shown else ""
+
+
+def _list_scores(turn: Turn) -> tuple[str, ...]:
+    """List who has how many points, the highest first."""
+    scores = sorted(turn.state.get("scores", {}).items(), key=lambda one: (-one[1], turn.name_of(one[0])))
+    return tuple(f"{turn.name_of(who)} {points}" for who, points in scores)

@@ -148,6 +148,10 @@ class ChatModes:
             _check_state(name, step.state)
         return step
 
+    def explain_state(self, name: str, turn: Turn, reader: str) -> tuple[Sentence, ...]:
+        """Return what a mode tells a person of its state."""
+        return call_mode(name, self.load(name).explain_state, turn, reader)
+
     def describe_state(self, name: str, turn: Turn, speaker: str) -> str:
         """Return what a mode tells a speaker of its state."""
         return call_mode(name, self.load(name).describe_state, turn, speaker)

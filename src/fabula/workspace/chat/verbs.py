@@ -271,6 +271,14 @@ class ChatVerbs(ProjectVerbs):
             async for event in events:
                 yield event
 
+    def explain_mode(self, conversation: str, reader: str = "") -> tuple[Sentence, ...]:
+        """Tell the state of the mode in words, a line each; of `reader`, only what this participant may know of it."""
+        view = self._view
+        with self._read() as reading:
+            chat = load_chat(reading, find_conversation(None, reading, conversation))
+            reader = strip_revision(find_participant(view, reading, reader)) if reader else ""
+            return self._modes.explain_state(chat.mode, make_turn(reading, view, chat), reader)
+
     def take_back(self, conversation: str) -> tuple[Message, ...]:
         """Go back to before the last thing a person said, with the state of the mode; return what becomes a branch."""
         with self._write(label_change(message("conversation"), self.get(conversation).record.title)) as tx:
