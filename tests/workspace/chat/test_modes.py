@@ -279,6 +279,34 @@ def test_quiz_keeps_scores_and_tells_them(pier: ProjectHandle) -> None:
     assert set(replies(events)) == {"Mara", "Bo", "Cleo"}
 
 
+def test_each_prompt_of_a_quiz_tells_the_scores_once(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "quiz")
+    model = ScriptedProvider()
+    for text in ("@Bo +1", "@Mara +2", "Capital of Spain?"):
+        events = collect(pier.chat.send("Pier", text, model=model))
+    assert set(replies(events)) == {"Mara", "Bo", "Cleo"}
+    assert [prompt.count("[Scores:") for _, prompt in model.prompts] == [1] * 3
+    assert all("[Scores: Mara 2, Bo 1]" in prompt for _, prompt in model.prompts)
+    assert "[Scores: Bo 1]" in read(pier), "people still read what was told"
+
+
+def test_points_are_given_aloud_within_a_bound_and_to_players_too(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "quiz")
+
+    def send(text: str, speaker: str = "", audience: tuple[str, ...] | None = None) -> None:
+        collect(pier.chat.send("Pier", text, speaker=speaker, audience=audience, model=ScriptedProvider()))
+
+    assert "aloud" in refuse(Code.REQUEST_INVALID, lambda: send("@Bo +5", audience=("Bo",)))
+    assert "9,999" in refuse(Code.REQUEST_INVALID, lambda: send("@bo +99999"))
+    refuse(Code.REQUEST_INVALID, lambda: send("@bo +" + "9" * 5000))
+    assert read(pier) == []
+    send("@Ann +1", speaker="Bo")
+    send("@bo +9999")
+    (ann,) = (one.id for one in pier.chat.get("Pier").present if one.name == "Ann")
+    assert pier.chat.get("Pier").state["scores"] == {ann: 1, "persona:Bo": 9999}
+    assert [line for line in read(pier) if line.startswith("[")] == ["[Scores: Ann 1]", "[Scores: Bo 9999, Ann 1]"]
+
+
 @pytest.mark.parametrize(
     ("text", "asked"),
     [

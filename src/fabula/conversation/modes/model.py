@@ -30,9 +30,13 @@ class ContextPolicy(Struct, frozen=True, kw_only=True):
 
 
 class Announcement(Struct, frozen=True, kw_only=True):
-    """What a mode tells the participants; with an audience, these alone."""
+    """What a mode tells the participants; with an audience, these alone.
+
+    One that `is_state` tells what `describe_state` tells every speaker: people read it, and prompts leave it out.
+    """
 
     text: str
+    is_state: bool = False
     audience: tuple[str, ...] | None = None
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from fabula.context.options import AssemblyOptions
 from fabula.conversation.model import (
+    STATE_TOLD,
     Conversations,
     Message,
     MessageKind,
@@ -44,6 +45,7 @@ class PinnedHistory(Struct, frozen=True, kw_only=True):
     last_id: str  # of the newest message, the input included
     later: tuple[str, ...]  # sources of the messages that follow, and of the input
     secrets: tuple[Message, ...]  # what the mode told some alone
+    told_states: tuple[str, ...]  # sources of what the mode told of its state
     recipe: str
     has_names: bool  # the lines carry names
 
@@ -129,6 +131,9 @@ class ChatPrompts:
             last_id=newest.id if newest is not None else "",
             later=tuple(f"history:{one.id}" for one in path[shown:]),
             secrets=tuple(one for one in path[:shown] if one.audience is not None and is_announcement(one)),
+            told_states=tuple(
+                f"history:{one.id}" for one in path[:shown] if is_announcement(one) and one.extra.get(STATE_TOLD)
+            ),
             recipe=policy.recipe,
             has_names=bool(names),
         )
@@ -140,6 +145,7 @@ class ChatPrompts:
         listeners = chat.attendance.find_listeners(said) if said is not None else None
         if listeners is not None and speaker.id not in listeners:  # who joined since did not hear it
             said = None
+        told = [f"history:{one.id}" for one in pinned.secrets if one.content in note]
         request = pinned.project.request(
             document_id=self._document_id,
             skill_id=CHAT_SKILL,
@@ -149,7 +155,7 @@ class ChatPrompts:
             speaker_note=note,
             additional_input=said.prompt_text if said is not None else "",
             input_name=pinned.label if said is not None else "",
-            exclude=(*pinned.later, *(f"history:{one.id}" for one in pinned.secrets if one.content in note)),
+            exclude=(*pinned.later, *told, *(pinned.told_states if note else ())),
         )
         if said is not None and listeners is not None:  # whoever is away does not know it either
             request = replace(request, input_known_to=tuple(sorted(chat.attendance.find_knowers(said) or ())))
