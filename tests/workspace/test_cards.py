@@ -218,7 +218,7 @@ def test_between_two_each_part_stands_where_sillytavern_puts_it(pier: ProjectHan
     expected = (
         "Be kind. Stay in character.",
         "Mara keeps the light.\nShe is tall.",
-        "[Mara's personality: Quiet towards Ann.]",
+        "[Mara Venn's personality: Quiet towards Ann.]",
         "A pier at night.",
         "Ann: Hi.\nMara: Aye.",
         "Ann: Why?\nMara: Because.",
@@ -229,6 +229,7 @@ def test_between_two_each_part_stands_where_sillytavern_puts_it(pier: ProjectHan
         "Well?",
         "Answer in one line.",
     )
+    assert result.prompt.count("[An example of how Mara Venn speaks]") == 2, "headings have the name before the lines"
     places = [result.prompt.index(text) for text in expected]
     assert places == sorted(places)
     assert "Made by nobody" not in result.prompt
@@ -256,7 +257,7 @@ def test_in_a_group_the_public_parts_are_one_prefix_and_the_own_part_is_at_the_e
     mara, bo = (ask(pier, one, additional_input="Well?") for one in ("Mara", "Bo"))
     assert mara.prompt.startswith("Be kind.")
     assert bo.prompt.startswith("Be kind.")
-    for public in ("[Bo]\nBo is a smith.", "[Mara]\nMara keeps the light.\nShe is tall."):
+    for public in ("[Bo]\nBo is a smith.", "[Mara Venn]\nMara keeps the light.\nShe is tall."):
         assert public in mara.prompt
         assert public in bo.prompt
     shared = next(at for at, pair in enumerate(zip(mara.prompt, bo.prompt, strict=False)) if len(set(pair)) > 1)
@@ -346,7 +347,7 @@ def test_where_several_cards_tell_circumstances_each_says_whose_card_it_is(pier:
     pier.participants.edit_card("Bo", scenario="A forge at noon.")
     prompt = ask(pier, "Bo", additional_input="Well?").prompt
     assert "[Circumstances of the conversation, by the card of Bo: A forge at noon.]" in prompt
-    assert "[Circumstances of the conversation, by the card of Mara: A pier at night.]" in prompt
+    assert "[Circumstances of the conversation, by the card of Mara Venn: A pier at night.]" in prompt
     pier.conversations.start(("Ann", "Bo"), title="Two")
     two = pier.request(conversation_id="Two", speaker_id="Bo", recipe="chat", skill_id="", document_id="")
     assert "[Circumstances of the conversation: A forge at noon.]" in pier.inspect(two).prompt

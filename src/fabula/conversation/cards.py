@@ -71,10 +71,14 @@ class Cards(Struct, frozen=True):
 
 
 class CardOwner(Struct, frozen=True):
-    """Whose card it is: the participant's id and name, the card, and who may know its public parts."""
+    """Whose card it is: the id, the name before the lines, the one that `{{char}}` means, the card, and who knows it.
+
+    Headings have the name before the lines, so that whoever reads a prompt sees whose card it is.
+    """
 
     id: str
     name: str
+    char: str
     card: CardTexts
     listeners: frozenset[str]
 
@@ -88,7 +92,7 @@ def offer_public_parts(
     """
     card, name = owner.card, owner.name
     description, personality, scenario = (
-        macros.expand(raw.strip(), char=name, find_text=card.find_text).strip()
+        macros.expand(raw.strip(), char=owner.char, find_text=card.find_text).strip()
         for raw in (card.description, card.personality, card.scenario)
     )
     texts = (
@@ -132,7 +136,7 @@ def offer_own_parts(
     heading = message("[An example of how {name} speaks]", name=name).render(language)
     examples = split_examples(card.examples)
     for number, raw in enumerate(examples):
-        text = macros.expand(raw, char=name, find_text=card.find_text).strip()
+        text = macros.expand(raw, char=owner.char, find_text=card.find_text).strip()
         order = EXAMPLES_FIRST - number
         if end_depth is None:
             placement = place_stably(raw, Placement(anchor=HISTORY_ANCHOR, side="before", order=order))
@@ -161,7 +165,7 @@ def offer_own_parts(
         ("post-history", card.post_history, 0, "system", message("the card's instructions behind the history")),
     )
     for part, raw, at, role, explanation in texts:
-        text = macros.expand(raw.strip(), char=name, original="", find_text=card.find_text).strip()
+        text = macros.expand(raw.strip(), char=owner.char, original="", find_text=card.find_text).strip()
         if text:
             yield make_part(
                 f"card:{owner.id}#{part}", text, project_id, name, Placement(depth=at), own, explanation, role=role

@@ -95,8 +95,10 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
             )
     speaker = _find_speaker(request, view)
     heard = attendance.present | READER_ONLY
-    shown = present if speaker is None or speaker.id in attendance.present else [*present, (speaker.name, speaker.id)]
-    owners = [CardOwner(one, name, find_card(view, one), heard | {one}) for name, one in shown]
+    shown = present
+    if speaker is not None and speaker.id not in attendance.present:
+        shown = [*present, (find_name(view, speaker.id), speaker.id)]
+    owners = [CardOwner(one, people.name_of(one), name, find_card(view, one), heard | {one}) for name, one in shown]
     is_between_two = speaker is not None and _is_between_two(request, view, speaker.id)
     seen = _find_public_personas(
         people, owners, except_for=speaker.id if speaker is not None and is_between_two else ""
@@ -118,7 +120,7 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
     for source, raw in _list_own_texts(speaker, view, is_between_two=is_between_two).items():
         if speaker.id in seen and source == f"persona:{speaker.id}":
             continue  # it is told to everybody
-        text = macros.expand(raw, char=owner.name, find_text=owner.card.find_text).strip()
+        text = macros.expand(raw, char=owner.char, find_text=owner.card.find_text).strip()
         if text and (not is_between_two or is_changing(raw)):
             yield make_part(
                 source,
