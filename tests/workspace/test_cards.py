@@ -16,6 +16,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.formats.lore.cards import parse_card
 from fabula.formats.lore.files import read_card, write_card
 from fabula.manuscript import projects
+from fabula.settings.edits import set_value
 from fabula.store.store import Store
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.saves import LoadChoices
@@ -207,6 +208,25 @@ def test_another_card_of_the_same_name_is_refused_unless_it_replaces(pier: Proje
     assert card is not None
     assert card.description == "Another."
     assert len(pier.participants.list_all()) == 2
+
+
+def test_a_greeting_and_a_text_that_is_shown_are_not_told_as_earlier_messages(
+    pier: ProjectHandle, tmp_path: Path
+) -> None:
+    import_card(pier, tmp_path, first_mes="The barometer fell again.", alternate_greetings=[])
+    for title in ("One", "Talk"):
+        pier.conversations.start(("Ann", "Mara"), title=title, greeting="Mara")
+    pier.conversations.record("One", "The barometer is on the wall.", speaker="Ann")
+    pier.conversations.record("One", "Ask the barometer.", speaker="Mara")
+    pier.conversations.record("Talk", "Ask the barometer.", speaker="Ann")
+    for mode in ("embedding-first", "classic"):
+        assert pier.store is not None
+        with pier.store.write(project="pier") as tx:
+            set_value(tx, "History.RelevantHistory", mode, scope="project")
+        prompt = ask(pier, "Mara", additional_input="What does the barometer say?").prompt
+        assert "[Said before, Ann] The barometer is on the wall." in prompt
+        assert prompt.count("The barometer fell again.") == 1
+        assert prompt.count("Ask the barometer.") == 1
 
 
 def test_between_two_each_part_stands_where_sillytavern_puts_it(pier: ProjectHandle, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ MAX_NOTE_CHARACTERS, MAX_NOTE_DEPTH, DEFAULT_NOTE_DEPTH = 20_000, 10_000, 4
 _LINE = make_sentence("{name}: {text}")
 # Among the extras of a message: its text as prompts show it, where that differs, and the same of a corrected text
 CLEANED_TEXT, CLEANED_CORRECTION = "cleaned", "cleaned_correction"
+GREETING = "greeting"  # among the extras of a message: it is the greeting of a card, which begins every conversation
 STATE_TOLD = "is_state"  # among the extras of an announcement: prompts tell the same as the state of the mode
 ROUND, OTHERS, EARLIER, NOTE = "round", "others", "earlier", "author_note"
 RESERVED_KEYS = (ROUND, OTHERS, EARLIER, NOTE)  # of the stored state of a conversation, which belong to no mode

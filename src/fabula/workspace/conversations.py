@@ -14,7 +14,7 @@ from fabula.conversation.cards import CardTexts
 from fabula.conversation.documents import get_document_id
 from fabula.conversation.edits import ConversationRecord, MessageEvent
 from fabula.conversation.history import FoundMessage, HistoryPage, ParticipantMatch
-from fabula.conversation.model import DEFAULT_NOTE_DEPTH, NOTE, AuthorNote, Message, MessageKind
+from fabula.conversation.model import DEFAULT_NOTE_DEPTH, GREETING, NOTE, AuthorNote, Message, MessageKind
 from fabula.conversation.participants import (
     Participant,
     Participants,
@@ -400,7 +400,13 @@ def greet(tx: WriteTransaction, view: View, conversation_id: str, host: Particip
         edits.add_message(
             tx,
             conversation_id,
-            Message(id="", role="assistant", speaker=host.speaker, content=MacroExpander(values).expand(text).strip()),
+            Message(
+                id="",
+                role="assistant",
+                speaker=host.speaker,
+                content=MacroExpander(values).expand(text).strip(),
+                extra={GREETING: True},
+            ),
             as_first=True,
         )
         for text in greetings
