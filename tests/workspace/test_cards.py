@@ -229,6 +229,18 @@ def test_a_greeting_and_a_text_that_is_shown_are_not_told_as_earlier_messages(
         assert prompt.count("Ask the barometer.") == 1
 
 
+def test_why_names_each_part_of_a_card(pier: ProjectHandle, tmp_path: Path) -> None:
+    import_card(pier, tmp_path)
+    pier.conversations.start(("Ann", "Mara"), title="Talk")
+    pier.conversations.record("Talk", "Well?", speaker="Ann")
+    result = pier.inspect(
+        pier.request(recipe="chat", skill_id="", conversation_id="Talk", speaker_id="Mara", document_id="")
+    )
+    titles = [one.title for one in pier.explain(result, "mara venn") if one.source.startswith("card:")]
+    parts = ("description", "personality", "scenario", "example 1", "example 2", "depth prompt")
+    assert sorted(titles) == sorted(f"Mara Venn ({one})" for one in (*parts, "instructions behind the history"))
+
+
 def test_between_two_each_part_stands_where_sillytavern_puts_it(pier: ProjectHandle, tmp_path: Path) -> None:
     import_card(pier, tmp_path)
     pier.conversations.start(("Ann", "Mara"), title="Talk")

@@ -26,6 +26,7 @@ from fabula.conversation.cards import (
     CardTexts,
     add_name,
     make_part,
+    name_part,
     offer_own_parts,
     offer_public_parts,
     place_stably,
@@ -113,7 +114,8 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
             placement = place_stably(raw, Placement(anchor=CHARACTER_ANCHOR))
             text = add_name(owner.name, text, language)
             why = message("the persona of a player who takes part")
-            yield make_part(f"persona:{owner.id}", text, project_id, owner.name, placement, owner.listeners, why)
+            title = name_part(owner, "persona", language)
+            yield make_part(f"persona:{owner.id}", text, project_id, title, placement, owner.listeners, why)
     if speaker is None:
         return
     owner = next(one for one in owners if one.id == speaker.id)
@@ -126,7 +128,7 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
                 source,
                 text,
                 project_id,
-                owner.name,
+                name_part(owner, source.partition("#")[2] or "persona", language),
                 Placement(depth=PERSONA_DEPTH),
                 frozenset({speaker.id}),
                 message("the persona of who speaks next"),
