@@ -423,6 +423,7 @@ def _make_fragment(
         explanation=reason,
         is_single_use=True,
         conversation_id=_find_conversation_id(document_id),
+        said_at=passage.at if document_id.startswith(CONVERSATION_PREFIX) else "",
     )
 
 

@@ -268,4 +268,5 @@ def make_earlier_fragment(
         title=name,
         known_to=known_to,
         is_single_use=True,
+        said_at=said.timestamp,
     )
