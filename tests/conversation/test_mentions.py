@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,11 @@ NAMES = {
     "persona:MilkTea": ("牛奶茶", "Milk Tea"),
     "pawn:mara": ("Mara", "Captain Vey", "Mará"),
     "pawn:bo": ("Bo",),
+    "pawn:ann": ("Ann",),
+    "pawn:ann-marie": ("Ann-Marie",),
+    "pawn:ivan": ("Иван",),
+    "pawn:ram": ("राम",),
+    "pawn:minsu": ("민수",),
 }
 
 
@@ -32,6 +39,27 @@ NAMES = {
         ("foo@bar.com wrote to bo@Mara.org", [], "foo@bar.com wrote to bo@Mara.org"),
         ("@Marathon is long", [], "@Marathon is long"),
         ("@nobody hello", [], "@nobody hello"),
+        ("see https://mastodon.social/@Bo please", [], "see https://mastodon.social/@Bo please"),
+        ("see mastodon.social/@Bo, @Mara", ["pawn:mara"], "see mastodon.social/@Bo, Mara"),
+        ("看https://a.example/x请@Bo看", ["pawn:bo"], "看https://a.example/x请Bo看"),
+        ("Ann/@Bo", ["pawn:bo"], "Ann/Bo"),
+        ("~~~py\n@Bo\n~~~\n@Mara", ["pawn:mara"], "~~~py\n@Bo\n~~~\nMara"),
+        ("Look:\n\n    @Bo\n\t@Bo\n\nat it, @Mara", ["pawn:mara"], "Look:\n\n    @Bo\n\t@Bo\n\nat it, Mara"),
+        ("    @Bo\n", [], "    @Bo\n"),
+        ("a line\n    @Bo", ["pawn:bo"], "a line\n    Bo"),
+        ("Hi.@Bo what?", ["pawn:bo"], "Hi.Bo what?"),
+        ("好.@Bo", ["pawn:bo"], "好.Bo"),
+        ("1.@Bo", ["pawn:bo"], "1.Bo"),
+        ("well-@Bo", ["pawn:bo"], "well-Bo"),
+        ("well-@bo.com and a.b+@bo.com", [], "well-@bo.com and a.b+@bo.com"),
+        ("@Иван, да", ["pawn:ivan"], "Иван, да"),
+        ("@Иванов", [], "@Иванов"),
+        ("почта@Иван", [], "почта@Иван"),
+        ("@Ann-Marie2 and @Bo2 and @Bo_", [], "@Ann-Marie2 and @Bo2 and @Bo_"),
+        ("@Ann-Marie and @Ann - yes", ["pawn:ann-marie", "pawn:ann"], "Ann-Marie and Ann - yes"),
+        ("@Bo's, @Bo-1", ["pawn:bo"], "Bo's, Bo-1"),
+        ("@राम और @रामा", ["pawn:ram"], "राम और @रामा"),
+        ("@민수야", ["pawn:minsu"], "민수야"),
         ("`@Mara` and ```\n@Bo\n```", [], "`@Mara` and ```\n@Bo\n```"),
         ("@Mara", ["pawn:mara"], "Mara"),
         ("@", [], "@"),
@@ -41,6 +69,13 @@ NAMES = {
 def test_a_mention_is_found_and_the_text_cleaned(text: str, mentioned: list[str], cleaned: str) -> None:
     found = find_mentions(text, NAMES)
     assert (list(found.participants), found.text) == (mentioned, cleaned)
+
+
+@pytest.mark.parametrize("repeated", ["a.", "    \n", "~~~\n", "a://", "\n", "@a-"])
+def test_a_long_message_is_read_in_no_time(repeated: str) -> None:
+    started = process_time()
+    find_mentions(repeated * 50_000 + "@", NAMES)
+    assert process_time() - started < 2.0
 
 
 def test_a_name_of_two_people_mentions_both() -> None:

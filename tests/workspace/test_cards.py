@@ -16,6 +16,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.formats.lore.cards import parse_card
 from fabula.formats.lore.files import read_card, write_card
 from fabula.manuscript import projects
+from fabula.settings.edits import set_value
 from fabula.store.store import Store
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.saves import LoadChoices
@@ -209,6 +210,37 @@ def test_another_card_of_the_same_name_is_refused_unless_it_replaces(pier: Proje
     assert len(pier.participants.list_all()) == 2
 
 
+def test_a_greeting_and_a_text_that_is_shown_are_not_told_as_earlier_messages(
+    pier: ProjectHandle, tmp_path: Path
+) -> None:
+    import_card(pier, tmp_path, first_mes="The barometer fell again.", alternate_greetings=[])
+    for title in ("One", "Talk"):
+        pier.conversations.start(("Ann", "Mara"), title=title, greeting="Mara")
+    pier.conversations.record("One", "The barometer is on the wall.", speaker="Ann")
+    pier.conversations.record("One", "Ask the barometer.", speaker="Mara")
+    pier.conversations.record("Talk", "Ask the barometer.", speaker="Ann")
+    for mode in ("embedding-first", "classic"):
+        assert pier.store is not None
+        with pier.store.write(project="pier") as tx:
+            set_value(tx, "History.RelevantHistory", mode, scope="project")
+        prompt = ask(pier, "Mara", additional_input="What does the barometer say?").prompt
+        assert "[Said before, Ann] The barometer is on the wall." in prompt
+        assert prompt.count("The barometer fell again.") == 1
+        assert prompt.count("Ask the barometer.") == 1
+
+
+def test_why_names_each_part_of_a_card(pier: ProjectHandle, tmp_path: Path) -> None:
+    import_card(pier, tmp_path)
+    pier.conversations.start(("Ann", "Mara"), title="Talk")
+    pier.conversations.record("Talk", "Well?", speaker="Ann")
+    result = pier.inspect(
+        pier.request(recipe="chat", skill_id="", conversation_id="Talk", speaker_id="Mara", document_id="")
+    )
+    titles = [one.title for one in pier.explain(result, "mara venn") if one.source.startswith("card:")]
+    parts = ("description", "personality", "scenario", "example 1", "example 2", "depth prompt")
+    assert sorted(titles) == sorted(f"Mara Venn ({one})" for one in (*parts, "instructions behind the history"))
+
+
 def test_between_two_each_part_stands_where_sillytavern_puts_it(pier: ProjectHandle, tmp_path: Path) -> None:
     import_card(pier, tmp_path)
     pier.conversations.start(("Ann", "Mara"), title="Talk")
@@ -218,7 +250,7 @@ def test_between_two_each_part_stands_where_sillytavern_puts_it(pier: ProjectHan
     expected = (
         "Be kind. Stay in character.",
         "Mara keeps the light.\nShe is tall.",
-        "[Mara's personality: Quiet towards Ann.]",
+        "[Mara Venn's personality: Quiet towards Ann.]",
         "A pier at night.",
         "Ann: Hi.\nMara: Aye.",
         "Ann: Why?\nMara: Because.",
@@ -229,6 +261,7 @@ def test_between_two_each_part_stands_where_sillytavern_puts_it(pier: ProjectHan
         "Well?",
         "Answer in one line.",
     )
+    assert result.prompt.count("[An example of how Mara Venn speaks]") == 2, "headings have the name before the lines"
     places = [result.prompt.index(text) for text in expected]
     assert places == sorted(places)
     assert "Made by nobody" not in result.prompt
@@ -256,7 +289,7 @@ def test_in_a_group_the_public_parts_are_one_prefix_and_the_own_part_is_at_the_e
     mara, bo = (ask(pier, one, additional_input="Well?") for one in ("Mara", "Bo"))
     assert mara.prompt.startswith("Be kind.")
     assert bo.prompt.startswith("Be kind.")
-    for public in ("[Bo]\nBo is a smith.", "[Mara]\nMara keeps the light.\nShe is tall."):
+    for public in ("[Bo]\nBo is a smith.", "[Mara Venn]\nMara keeps the light.\nShe is tall."):
         assert public in mara.prompt
         assert public in bo.prompt
     shared = next(at for at, pair in enumerate(zip(mara.prompt, bo.prompt, strict=False)) if len(set(pair)) > 1)
@@ -346,7 +379,7 @@ def test_where_several_cards_tell_circumstances_each_says_whose_card_it_is(pier:
     pier.participants.edit_card("Bo", scenario="A forge at noon.")
     prompt = ask(pier, "Bo", additional_input="Well?").prompt
     assert "[Circumstances of the conversation, by the card of Bo: A forge at noon.]" in prompt
-    assert "[Circumstances of the conversation, by the card of Mara: A pier at night.]" in prompt
+    assert "[Circumstances of the conversation, by the card of Mara Venn: A pier at night.]" in prompt
     pier.conversations.start(("Ann", "Bo"), title="Two")
     two = pier.request(conversation_id="Two", speaker_id="Bo", recipe="chat", skill_id="", document_id="")
     assert "[Circumstances of the conversation: A forge at noon.]" in pier.inspect(two).prompt

@@ -586,3 +586,30 @@ def test_what_was_told_stays_in_its_place_when_somebody_comes_or_goes(party: Pro
     shared = commonprefix([before, after])  # noqa: RUF071
     assert "Answer40" in shared, "only what follows the conversation is read anew"
     assert after.count("Telling") == before.count("Telling")
+
+
+def test_earlier_messages_stand_in_the_order_in_which_they_were_said_under_their_own_heading(
+    party: ProjectHandle,
+) -> None:
+    party.conversations.start(("Ann", "Mara", "Bo"), title="Quay")
+    said = ("A gull sat on the barometer.", "The barometer, barometer: what does it say?", "The tide table lies.")
+    for text in said[:2]:
+        party.conversations.record("Quay", text, speaker="Ann")
+    say(party, "Ann", "Hello.")
+
+    def prompt(text: str) -> str:
+        request = party.request(
+            conversation_id=TALK, speaker_id="Mara", additional_input=text, recipe="chat", skill_id="", document_id=""
+        )
+        result = party.assemble(request)
+        party.report_answer(result.assembly_id)
+        return result.prompt
+
+    first = prompt("What does the barometer say?")
+    assert first.index(said[0]) < first.index(said[1])
+    party.conversations.record("Quay", said[2], speaker="Ann")
+    say(party, "Ann", "What does the barometer say?")
+    later = prompt("And the tide table, the tide table that lies?")
+    heading = later.index("[Said earlier, before what is said now]")
+    assert later.index("Ann: What does the barometer say?") < heading < later.index(said[2])
+    assert "[Also in this scene]" not in later

@@ -6,7 +6,7 @@ before it stays valid. In a conversation that block stays behind the message tha
 sent anew no more than that message is. Behind a text that grows it moves with the text; once it has cost as many
 tokens as resending the window would, it joins the layer. When a window steps or the chapter changes, the layer is
 selected anew: kinds that seldom change come first, then kinds that often change; of each, those of the last prompt
-in its order, and new ones behind them.
+in its order, and new ones behind them. Earlier messages that are new stand in the order in which they were said.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def order_retrieved(
     `history` are the messages that are shown. Fragments of the `last_kinds` come last once the layer is selected anew.
     """
     if before.is_empty:
-        return RetrievedOrder(list(pieces))
+        return RetrievedOrder(_sort_messages(pieces))
     if reselect:
         return RetrievedOrder(_order_anew(pieces, before, last_kinds))
     by_source = {piece.fragment.source: piece for piece in pieces}
     main = [by_source.pop(source) for source in before.retrieved if source in by_source]
     late = [by_source.pop(source) for source in before.late if source in by_source]
-    new = [piece for piece in pieces if piece.fragment.source in by_source]
+    new = _sort_messages([piece for piece in pieces if piece.fragment.source in by_source])
     if not late_joiners or before.late_tokens_spent > before.resend_tokens:
         return RetrievedOrder([*main, *late, *new])
     placed = [piece for piece in new if piece.fragment.placement is not None]
@@ -82,7 +82,16 @@ def _order_anew(
         kind, place = piece.kind, places.get(piece.fragment.source, new)
         return kind in last_kinds, kind in OFTEN_CHANGING, place, kinds[kind]
 
-    return sorted(pieces, key=key)
+    return sorted(_sort_messages(pieces), key=key)
+
+
+def _sort_messages(pieces: Sequence[MeasuredFragment]) -> list[MeasuredFragment]:
+    """Return fragments with earlier messages in the order in which they were said, at the places that messages have."""
+    messages = sorted([one for one in pieces if one.fragment.said_at], key=lambda one: one.fragment.said_at)
+    if len(messages) < 2:
+        return list(pieces)
+    in_order = iter(messages)
+    return [next(in_order) if one.fragment.said_at else one for one in pieces]
 
 
 def select_previously_included(

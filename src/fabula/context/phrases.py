@@ -25,6 +25,7 @@ HEADINGS = {
     "settings": message("[Preferences and style]"),
     "retrieved": message("[What may matter here]"),
     "late": message("[Also in this scene]"),
+    "earlier": message("[Said earlier, before what is said now]"),
     "window": message("[The text up to the cursor]"),
     "left_out": message("[…]"),
     "after": message("[The text after the cursor]"),

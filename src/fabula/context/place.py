@@ -162,6 +162,14 @@ def _with_heading(heading: TextBlock, pieces: Sequence[MeasuredFragment]) -> lis
     return [heading, *[piece.block for piece in pieces]] if pieces else []
 
 
+def _render_late(pieces: Sequence[MeasuredFragment], measure: Measure) -> list[TextBlock]:
+    """Late joiners under their heading; earlier messages have one of their own, so that none is taken for a new one."""
+    return [
+        *_with_heading(measure.headings["late"], [piece for piece in pieces if not piece.fragment.said_at]),
+        *_with_heading(measure.headings["earlier"], [piece for piece in pieces if piece.fragment.said_at]),
+    ]
+
+
 def _render_immediate(candidates: Candidates, selection: Selection, measure: Measure) -> list[TextBlock]:
     """Scene, text window, cursor, text after the cursor, editor state: what changes least comes first."""
     return [
@@ -212,10 +220,7 @@ def _place_conversation(
     late: dict[str, list[MeasuredFragment]] = {}
     for piece in order.late:
         late.setdefault(order.late_after[piece.fragment.source], []).append(piece)
-    blocks = {
-        after: Slot(role, "retrieved", _with_heading(measure.headings["late"], pieces))
-        for after, pieces in late.items()
-    }
+    blocks = {after: Slot(role, "retrieved", _render_late(pieces, measure)) for after, pieces in late.items()}
     slots: list[Slot] = []
     following = sum(is_message)
     for index in range(len(messages) + 1):

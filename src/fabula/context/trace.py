@@ -6,6 +6,7 @@ question is "why does it not know that?". A dry run adds what sources did not of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from enum import StrEnum
 from typing import Protocol
@@ -118,6 +119,7 @@ _RETRIEVED = {  # by the kind of a source
 
 INCLUDED_REASONS = frozenset({Reason.KEPT, Reason.LATE, Reason.SHORTENED, Reason.NOT_REVEALED, Reason.ANCHOR_MISSING})
 GATE_REASONS = frozenset({Reason.NOT_YET, Reason.NO_LONGER, Reason.NOT_KNOWN, Reason.NOT_REVEALED})
+_PART = re.compile(r" ?\([^()]*\)$")  # of a card, in its title
 _FORCED = frozenset({Reason.TOO_LARGE, Reason.PASSED_OVER, Reason.NO_ROOM, Reason.HEADROOM, Reason.CHUNK_LIMIT})
 _LABEL_LENGTH = 60  # characters
 _NAME_CHARACTERS = 40  # of a text that has no title
@@ -207,10 +209,16 @@ def _owners(source: str) -> tuple[str, str, str]:
     return source, owner, owner.rpartition(":")[2]
 
 
+def _name_owner(source: str, title: str) -> str:
+    """Whose card or persona a folded title names: without the part that it says; the title, of anything else."""
+    return _PART.sub("", title) if source.startswith(("card:", "persona:")) else title
+
+
 def _is_called(verdict: Verdict, wanted: str) -> bool:
-    """Whether a folded name is that of a verdict; a label that was cut is one too."""
+    """Whether a folded name is that of a verdict, or of whose part it is; a label that was cut is one too."""
     label = fold_name(verdict.label)
-    if wanted in (fold_name(verdict.source), fold_name(verdict.title), label):
+    title = fold_name(verdict.title)
+    if wanted in (fold_name(verdict.source), title, label) or _name_owner(verdict.source, title) == wanted:
         return True
     return len(wanted) > 1 and wanted.endswith("…") and label.startswith(wanted[:-1])
 

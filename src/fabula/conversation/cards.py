@@ -24,6 +24,15 @@ DEFAULT_TALKATIVENESS = 0.5
 CHARACTER_ANCHOR, HISTORY_ANCHOR = "character", "chat_history"
 EXAMPLES_FIRST = 200  # the order of examples where other texts stand at the same place
 EXAMPLE_SCORE = 0.1  # below every other fragment that was retrieved: examples are given up first
+_PART_NAMES = {
+    "description": message("description"),
+    "personality": message("personality"),
+    "scenario": message("scenario"),
+    "depth": message("depth prompt"),
+    "post-history": message("instructions behind the history"),
+    "system": message("system prompt"),
+    "persona": message("persona"),
+}
 _START = re.compile(r"^[ \t]*<START>[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _CACHED_FRAGMENTS = 1024
 
@@ -71,10 +80,14 @@ class Cards(Struct, frozen=True):
 
 
 class CardOwner(Struct, frozen=True):
-    """Whose card it is: the participant's id and name, the card, and who may know its public parts."""
+    """Whose card it is: the id, the name before the lines, the one that `{{char}}` means, the card, and who knows it.
+
+    Headings have the name before the lines, so that whoever reads a prompt sees whose card it is.
+    """
 
     id: str
     name: str
+    char: str
     card: CardTexts
     listeners: frozenset[str]
 
@@ -88,7 +101,7 @@ def offer_public_parts(
     """
     card, name = owner.card, owner.name
     description, personality, scenario = (
-        macros.expand(raw.strip(), char=name, find_text=card.find_text).strip()
+        macros.expand(raw.strip(), char=owner.char, find_text=card.find_text).strip()
         for raw in (card.description, card.personality, card.scenario)
     )
     texts = (
@@ -102,7 +115,7 @@ def offer_public_parts(
                 f"card:{owner.id}#{part}",
                 text,
                 project_id,
-                name,
+                name_part(owner, part, language),
                 place_stably(getattr(card, part), Placement(anchor=CHARACTER_ANCHOR)),
                 owner.listeners,
                 message("the card of somebody who takes part"),
@@ -132,7 +145,7 @@ def offer_own_parts(
     heading = message("[An example of how {name} speaks]", name=name).render(language)
     examples = split_examples(card.examples)
     for number, raw in enumerate(examples):
-        text = macros.expand(raw, char=name, find_text=card.find_text).strip()
+        text = macros.expand(raw, char=owner.char, find_text=card.find_text).strip()
         order = EXAMPLES_FIRST - number
         if end_depth is None:
             placement = place_stably(raw, Placement(anchor=HISTORY_ANCHOR, side="before", order=order))
@@ -142,7 +155,7 @@ def offer_own_parts(
             f"card:{owner.id}#example-{number + 1}",
             f"{heading}\n{text}",
             project_id,
-            name,
+            _name_example(owner, number + 1, language),
             placement,
             own,
             message("an example dialogue of the card of who speaks next"),
@@ -161,11 +174,28 @@ def offer_own_parts(
         ("post-history", card.post_history, 0, "system", message("the card's instructions behind the history")),
     )
     for part, raw, at, role, explanation in texts:
-        text = macros.expand(raw.strip(), char=name, original="", find_text=card.find_text).strip()
+        text = macros.expand(raw.strip(), char=owner.char, original="", find_text=card.find_text).strip()
         if text:
             yield make_part(
-                f"card:{owner.id}#{part}", text, project_id, name, Placement(depth=at), own, explanation, role=role
+                f"card:{owner.id}#{part}",
+                text,
+                project_id,
+                name_part(owner, part, language),
+                Placement(depth=at),
+                own,
+                explanation,
+                role=role,
             )
+
+
+def name_part(owner: CardOwner, part: str, language: str) -> str:
+    """Return the title of a part of a card: whose it is, and which part."""
+    return message("{name} ({remark})", name=owner.name, remark=_PART_NAMES[part]).render(language)
+
+
+def _name_example(owner: CardOwner, number: int, language: str) -> str:
+    remark = message("example {number}", number=number)
+    return message("{name} ({remark})", name=owner.name, remark=remark).render(language)
 
 
 def split_examples(text: str) -> list[str]:

@@ -15,7 +15,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from sqlalchemy import Row, bindparam, desc
 
+from fabula.conversation.mentions import find_mentions
 from fabula.conversation.model import (
+    CLEANED_CORRECTION,
     MAX_MESSAGE_CHARACTERS,
     MAX_PARTICIPANTS,
     Conversations,
@@ -275,8 +277,18 @@ def select_branch(
     return tx.update_row(conversations, {"id": conversation_id}, values, expected=expected)
 
 
-def correct_message(tx: WriteTransaction, message_id: str, content: str, *, expected: int | None = None) -> int:
-    """Replace the text of a message and keep the old text for undo; return the message's new version."""
+def correct_message(
+    tx: WriteTransaction,
+    message_id: str,
+    content: str,
+    *,
+    expected: int | None = None,
+    names: Mapping[str, Iterable[str]] | None = None,
+) -> int:
+    """Replace the text of a message and keep the old text for undo; return the message's new version.
+
+    Of `names`, those of each participant, prompts show the mentions in the new text without their signs.
+    """
     row = tx.require(messages, id=message_id)
     text = normalise(content)
     if not text.strip():
@@ -284,7 +296,7 @@ def correct_message(tx: WriteTransaction, message_id: str, content: str, *, expe
     check_length(text, limit=max(MAX_MESSAGE_CHARACTERS, len(row.content)))
     if text == row.content and expected in (None, row.version):
         return int(row.version)
-    return _replace_content(tx, row, text, expected)
+    return _replace_content(tx, row, text, expected, find_mentions(text, names or {}).text)
 
 
 def pin_message(tx: WriteTransaction, message_id: str, words: str | None, *, expected: int | None = None) -> int:
@@ -515,8 +527,14 @@ def _insert_messages(
     tx.events += (MessageEvent(tx.owner_id("project"), conversation_id, one) for one in stored)
 
 
-def _replace_content(tx: WriteTransaction, row: Row[Any], content: str, expected: int | None) -> int:
+def _replace_content(
+    tx: WriteTransaction, row: Row[Any], content: str, expected: int | None, cleaned: str | None = None
+) -> int:
+    extra = {name: value for name, value in row.extra.items() if name != CLEANED_CORRECTION}
+    if cleaned is not None and cleaned != content:
+        extra[CLEANED_CORRECTION] = cleaned
     values = {
+        "extra": extra,
         "content": content,
         "before": row.content,
         "content_hash": hash_content(content),

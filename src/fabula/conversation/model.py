@@ -28,7 +28,10 @@ MAX_PARTICIPANTS = 200  # of one conversation, over its whole time
 MAX_MESSAGE_CHARACTERS = 200_000  # that somebody says or imports
 MAX_NOTE_CHARACTERS, MAX_NOTE_DEPTH, DEFAULT_NOTE_DEPTH = 20_000, 10_000, 4
 _LINE = make_sentence("{name}: {text}")
-CLEANED_TEXT = "cleaned"  # among the extras of a message: its text as prompts show it
+# Among the extras of a message: its text as prompts show it, where that differs, and the same of a corrected text
+CLEANED_TEXT, CLEANED_CORRECTION = "cleaned", "cleaned_correction"
+GREETING = "greeting"  # among the extras of a message: it is the greeting of a card, which begins every conversation
+STATE_TOLD = "is_state"  # among the extras of an announcement: prompts tell the same as the state of the mode
 ROUND, OTHERS, EARLIER, NOTE = "round", "others", "earlier", "author_note"
 RESERVED_KEYS = (ROUND, OTHERS, EARLIER, NOTE)  # of the stored state of a conversation, which belong to no mode
 
@@ -70,7 +73,7 @@ class Message(Struct, frozen=True, kw_only=True):
     @property
     def prompt_text(self) -> str:
         """The text as prompts show it: without the signs of mentions, or shortened, unless it was corrected since."""
-        return self.content if self.previous_content is not None else self.extra.get(CLEANED_TEXT, self.content)
+        return get_prompt_text(self.content, self.previous_content, self.extra)
 
 
 class AuthorNote(Struct, frozen=True, kw_only=True):
@@ -185,6 +188,12 @@ def add_audience(name: str, message: Message, names: Mapping[str, str], language
     if not message.audience:
         return name
     return f"{name} → {join_names([names.get(one, one) for one in message.audience]).render(language)}"
+
+
+def get_prompt_text(content: str, previous_content: str | None, extra: Mapping[str, Any]) -> str:
+    """Return the text of a message as prompts show it; what was noted of a text belongs to that text alone."""
+    text: str = extra.get(CLEANED_TEXT if previous_content is None else CLEANED_CORRECTION, content)
+    return text
 
 
 def get_kind(message: Message) -> MessageKind:

@@ -61,6 +61,12 @@ class Participants(Struct, frozen=True):
         return add_audience(self.name_of(said.speaker) or said.role, said, names, language)
 
 
+def list_names(participant: Participant) -> tuple[str, ...]:
+    """Return the name of a participant and the other names; the key of the id where there is no name."""
+    own = participant.name or participant.id.partition(":")[2]
+    return tuple(dict.fromkeys(filter(None, (own, *participant.aliases))))
+
+
 def base_id(participant_id: str) -> str:
     """Return an id without a persona's revision; raise an error for an invalid id."""
     if not _ID.fullmatch(participant_id) or not is_encodable(participant_id):

@@ -26,6 +26,7 @@ from fabula.conversation.cards import (
     CardTexts,
     add_name,
     make_part,
+    name_part,
     offer_own_parts,
     offer_public_parts,
     place_stably,
@@ -95,8 +96,10 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
             )
     speaker = _find_speaker(request, view)
     heard = attendance.present | READER_ONLY
-    shown = present if speaker is None or speaker.id in attendance.present else [*present, (speaker.name, speaker.id)]
-    owners = [CardOwner(one, name, find_card(view, one), heard | {one}) for name, one in shown]
+    shown = present
+    if speaker is not None and speaker.id not in attendance.present:
+        shown = [*present, (find_name(view, speaker.id), speaker.id)]
+    owners = [CardOwner(one, people.name_of(one), name, find_card(view, one), heard | {one}) for name, one in shown]
     is_between_two = speaker is not None and _is_between_two(request, view, speaker.id)
     seen = _find_public_personas(
         people, owners, except_for=speaker.id if speaker is not None and is_between_two else ""
@@ -111,20 +114,21 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
             placement = place_stably(raw, Placement(anchor=CHARACTER_ANCHOR))
             text = add_name(owner.name, text, language)
             why = message("the persona of a player who takes part")
-            yield make_part(f"persona:{owner.id}", text, project_id, owner.name, placement, owner.listeners, why)
+            title = name_part(owner, "persona", language)
+            yield make_part(f"persona:{owner.id}", text, project_id, title, placement, owner.listeners, why)
     if speaker is None:
         return
     owner = next(one for one in owners if one.id == speaker.id)
     for source, raw in _list_own_texts(speaker, view, is_between_two=is_between_two).items():
         if speaker.id in seen and source == f"persona:{speaker.id}":
             continue  # it is told to everybody
-        text = macros.expand(raw, char=owner.name, find_text=owner.card.find_text).strip()
+        text = macros.expand(raw, char=owner.char, find_text=owner.card.find_text).strip()
         if text and (not is_between_two or is_changing(raw)):
             yield make_part(
                 source,
                 text,
                 project_id,
-                owner.name,
+                name_part(owner, source.partition("#")[2] or "persona", language),
                 Placement(depth=PERSONA_DEPTH),
                 frozenset({speaker.id}),
                 message("the persona of who speaks next"),

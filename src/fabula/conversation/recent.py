@@ -118,8 +118,8 @@ def _load_one(
     question = next((one for one in public if one.role == "user"), None)
     reply = next((one for one in public if one.role == "assistant"), None)
     quoted = sorted((one for one in (question, reply) if one is not None), key=lambda one: one.number or 0)
-    title = shorten_to_line(row.title or (quoted[0].content if quoted else ""), TITLE_CHARS)
-    snippets = tuple(text for one in quoted if (text := shorten_to_line(one.content, SNIPPET_CHARS)))
+    title = shorten_to_line(row.title or (quoted[0].prompt_text if quoted else ""), TITLE_CHARS)
+    snippets = tuple(text for one in quoted if (text := shorten_to_line(one.prompt_text, SNIPPET_CHARS)))
     listeners = attendance.find_common_listeners(quoted)
     return RecentConversation(row.id, state, title, snippets, listeners)
 

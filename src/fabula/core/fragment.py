@@ -114,6 +114,7 @@ class Fragment(Struct, frozen=True, kw_only=True, gc=False):
     prefitted: bool = False  # its source has a budget of its own; the trace says so when ours overrides it
     is_own_message: bool = False  # of the history: never merged with its neighbours, and sent under its source
     conversation_id: str = ""  # of what another conversation says, word for word or in short
+    said_at: str = ""  # when an earlier message was said: those that are new in a prompt stand in this order
 
     def __post_init__(self) -> None:
         field = find_flaw(self)

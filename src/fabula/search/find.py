@@ -34,6 +34,7 @@ class MessageScope(Struct, frozen=True):
     conversations: frozenset[str]
     present: frozenset[str]  # who takes part in the chat
     is_past: bool  # these conversations lie in the past of the request
+    shown_texts: frozenset[str] = frozenset()  # of messages that the prompt shows; none of them is found again
 
 
 class SearchScope(Struct, frozen=True):

@@ -66,6 +66,7 @@ _UNLIMITED = 1 << 60
 _TITLE_CHARACTERS = 24  # of a passage that its title shows
 
 _SHOWN = message("the text before the cursor")
+_SHOWN_IN_CHAT = message("it is already in this conversation")
 _NOTHING: frozenset[str] = frozenset()
 _ALIKE = message("resembles the text nearby")
 _BESIDE = message("is next to a passage that was found")
@@ -128,7 +129,7 @@ class SearchSource:
         for number, score, is_neighbour in _order_passages(index, hits, source_request, mask):
             passage = index.passages[number]
             cost = source_request.tokenizer.count(passage.text)
-            if cost <= tokens and not _is_in_window(passage, source_request):
+            if cost <= tokens and not _is_shown(passage, index.document_of(number).id, source_request, scope):
                 tokens -= cost
                 shared = _BESIDE if is_neighbour else SharedWords(text=index.passages[number].text, query=query)
                 reason = needed[number].reason if number in needed else shared
@@ -153,8 +154,10 @@ class SearchSource:
             fragment = _make_fragment(index, number, hit.score, "", source_request, scope)
             if fragment.source not in offered and index.document_of(number).id != own:
                 reason, detail = judge_fragment(fragment, source_request.vantage, view.timeline), None
-                if reason in (None, Reason.NOT_REVEALED) and not mask[number]:
-                    reason, detail = Reason.DUPLICATE, _SHOWN
+                is_shown = _is_shown(index.passages[number], index.document_of(number).id, source_request, scope)
+                if reason in (None, Reason.NOT_REVEALED) and (is_shown or not mask[number]):
+                    in_chat = source_request.text_before_cursor is None
+                    reason, detail = Reason.DUPLICATE, _SHOWN_IN_CHAT if in_chat else _SHOWN
                 elif reason is Reason.NOT_KNOWN:
                     detail = explain_unnamed(fragment.made_of, source_request.vantage)
                 verdict = Reason.NOT_CHOSEN if reason in (None, Reason.NOT_REVEALED) else reason
@@ -356,9 +359,11 @@ def _find_date(index: SearchIndex, source_request: SourceRequest) -> str:
     return next((passage.at for passage in reversed(index.document_of(first).passages) if passage.at), "")
 
 
-def _is_in_window(passage: Passage, source_request: SourceRequest) -> bool:
-    """Does the text before the cursor contain the same words, wherever the passage was found?"""
+def _is_shown(passage: Passage, document_id: str, source_request: SourceRequest, scope: SearchScope) -> bool:
+    """Does the text before the cursor contain the same words, or the conversation the same message?"""
     window = source_request.text_before_cursor
+    if scope.messages is not None and document_id.startswith(CONVERSATION_PREFIX):
+        return passage.text in scope.messages.shown_texts
     return window is not None and window.paragraphs.text.find(passage.text, window.begin, window.end) >= 0
 
 
@@ -418,6 +423,7 @@ def _make_fragment(
         explanation=reason,
         is_single_use=True,
         conversation_id=_find_conversation_id(document_id),
+        said_at=passage.at if document_id.startswith(CONVERSATION_PREFIX) else "",
     )
 
 

@@ -14,7 +14,7 @@ from fabula.conversation.cards import CardTexts
 from fabula.conversation.documents import get_document_id
 from fabula.conversation.edits import ConversationRecord, MessageEvent
 from fabula.conversation.history import FoundMessage, HistoryPage, ParticipantMatch
-from fabula.conversation.model import DEFAULT_NOTE_DEPTH, NOTE, AuthorNote, Message, MessageKind
+from fabula.conversation.model import DEFAULT_NOTE_DEPTH, GREETING, NOTE, AuthorNote, Message, MessageKind
 from fabula.conversation.participants import (
     Participant,
     Participants,
@@ -40,7 +40,13 @@ from fabula.text.macros import MacroExpander, MacroValues
 from fabula.text.offsets import normalise
 from fabula.workspace.arguments import PositiveInt, Title
 from fabula.workspace.cards import read_card
-from fabula.workspace.names import find_conversation, find_participant, load_chapter_titles, name_conversations
+from fabula.workspace.names import (
+    find_conversation,
+    find_participant,
+    list_all_names,
+    load_chapter_titles,
+    name_conversations,
+)
 from fabula.workspace.participants import PLAYER, ensure_participant
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
 
@@ -277,7 +283,10 @@ class ConversationVerbs(ProjectVerbs):
         """Replace the text of a message; the old text is kept."""
         with self._write(label_change(message("message"), content)) as tx:
             ident = find_message(tx, conversation, message_name)
-            edits.correct_message(tx, ident, content, expected=expected_version)
+            took_part = load_attendance(tx, find_conversation(None, tx, conversation)).participants
+            people = [one for one in load_participants(tx).by_id.values() if one.id in took_part]
+            names = list_all_names(self._view, people)
+            edits.correct_message(tx, ident, content, expected=expected_version, names=names)
             return edits.get_message(tx, ident)
 
     def pin(self, conversation: str, message_name: str, words: str | None = "") -> Message:
@@ -398,7 +407,13 @@ def greet(tx: WriteTransaction, view: View, conversation_id: str, host: Particip
         edits.add_message(
             tx,
             conversation_id,
-            Message(id="", role="assistant", speaker=host.speaker, content=MacroExpander(values).expand(text).strip()),
+            Message(
+                id="",
+                role="assistant",
+                speaker=host.speaker,
+                content=MacroExpander(values).expand(text).strip(),
+                extra={GREETING: True},
+            ),
             as_first=True,
         )
         for text in greetings

@@ -21,6 +21,7 @@ from fabula.conversation.model import Conversations
 from fabula.conversation.participants import (
     Participant,
     Participants,
+    list_names,
     list_participants,
     load_participants,
     strip_revision,
@@ -363,6 +364,17 @@ def find_character_ids(view: View, ident: str) -> tuple[str, ...]:
     if own in codex.by_id:
         return tuple(one.id for one in participants if _find_own_entry(codex, one) == own)
     return tuple(filter(None, (_find_own_entry(codex, one) for one in participants if one.id == own)))
+
+
+def list_all_names(view: View, people: Iterable[Participant]) -> dict[str, tuple[str, ...]]:
+    """Return the names of participants, by id: the own ones, and those of the codex entry that they are."""
+    codex = view.snapshot(Codex)
+    names = {one.id: list_names(one) for one in people}
+    if codex is not None:
+        for ident, own in names.items():
+            others = (name for entry in find_character_ids(view, ident) for name in codex.by_id[entry].names)
+            names[ident] = tuple(dict.fromkeys((*own, *others)))
+    return names
 
 
 def _find_own_entry(codex: Codex, participant: Participant) -> str | None:

@@ -26,7 +26,7 @@ from fabula.conversation.history import HistoryPage
 from fabula.conversation.mentions import find_mentions
 from fabula.conversation.model import Message
 from fabula.conversation.modes import DEFAULT_MODE
-from fabula.conversation.participants import Participant, Participants, load_participants
+from fabula.conversation.participants import Participant, Participants, list_names, load_participants
 from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.tables import conversations, messages, presence
 from fabula.core.errors import Code, FabulaError
@@ -48,7 +48,6 @@ from fabula.workspace.chat.events import (
     TurnEnd,
 )
 from fabula.workspace.chat.replies import ChatModel
-from fabula.workspace.chat.rounds import list_names
 from fabula.workspace.conversations import PAGE_SIZE
 from fabula.workspace.grants import has_limits, refuse_request
 from fabula.workspace.names import NamedThing, find_character_ids, find_named, match_named

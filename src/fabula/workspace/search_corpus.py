@@ -15,7 +15,7 @@ from msgspec import Struct
 from sqlalchemy import Row
 
 from fabula.conversation.documents import get_document_id
-from fabula.conversation.model import Conversations, ConversationState, Message, is_announcement
+from fabula.conversation.model import GREETING, Conversations, ConversationState, Message, is_announcement
 from fabula.conversation.participants import Participants, load_participants
 from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.recaps.model import StoredRecap
@@ -82,14 +82,17 @@ def _make_passages(path: Iterable[Message], attendance: Attendance, names: Parti
     return tuple(
         Passage(
             f"history:{message.id}",
-            message.content,
+            message.prompt_text,
             names.name_speaker(message),
             known_to=attendance.find_knowers(message),
             at=message.timestamp,
             speaker=names.name_of(message.speaker),
         )
         for message in path
-        if message.final and message.content.strip() and not is_announcement(message)
+        if message.final
+        and message.content.strip()
+        and not is_announcement(message)
+        and not message.extra.get(GREETING)  # no other conversation is told of it, and its own one shows or offers it
     )
 
 

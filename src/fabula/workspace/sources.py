@@ -21,7 +21,7 @@ from fabula.conversation.model import Conversations
 from fabula.conversation.participants import Participants, strip_revision
 from fabula.conversation.personas import PERSONA_SOURCE
 from fabula.conversation.recaps.snapshot import RecapSnapshot
-from fabula.conversation.recaps.source import RECAP_SOURCE, RecapOptions, knows_other_conversations
+from fabula.conversation.recaps.source import RECAP_SOURCE, RecapOptions, find_shown_texts, knows_other_conversations
 from fabula.conversation.recent import RECENT_CONVERSATION_SOURCE
 from fabula.conversation.source import CONVERSATION_SOURCE, TURN_SOURCE, is_recorded
 from fabula.core.fragment import Fragment
@@ -102,6 +102,7 @@ def _find_message_scope(source_request: SourceRequest, view: View) -> MessageSco
         frozenset(related if options.relevant_history == "embedding-first" else ()),
         attendance.present,
         knows_other_conversations(request, view.timeline),
+        find_shown_texts(source_request, view),
     )
 
 

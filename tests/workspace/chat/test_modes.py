@@ -10,6 +10,7 @@ import pytest
 
 from fabula.conversation.modes import ContextPolicy, Mode, Step, Turn, list_modes, load_mode
 from fabula.conversation.modes.registry import BUILT_IN_MODES, GROUP
+from fabula.conversation.modes.verdicts import find_verdict
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import projects
 from fabula.settings.edits import set_value
@@ -59,7 +60,7 @@ def test_a_mode_of_an_installed_package_is_found(tmp_path: Path, monkeypatch: py
 
 def test_workflow_runs_coder_reviewer_and_tester_and_ignores_mentions(pier: ProjectHandle) -> None:
     pier.chat.set_mode("Pier", "workflow", roles=ROLES)
-    model = ScriptedProvider(lambda who, _: "APPROVED" if who == "Mara" else "Done.")
+    model = ScriptedProvider(lambda who, _: {"Mara": "APPROVED", "Cleo": "PASSED"}.get(who, "Done."))
     events = collect(pier.chat.send("Pier", "@Cleo Write a parser", model=model))
     assert [event.name for event in pick(events, ReplyStored)] == ["Bo", "Mara", "Cleo"]
     assert isinstance(events[-1], TurnEnd)
@@ -80,6 +81,77 @@ def test_workflow_goes_back_to_the_coder_and_stops_after_three_rounds(pier: Proj
         set_value(tx, "Modes.WorkflowMaxRounds", 1)
     events = collect(pier.chat.send("Pier", "Once more", model=model))
     assert [event.name for event in pick(events, ReplyStored)] == ["Bo", "Mara"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "verdict"),
+    [
+        ("Verdict: CHANGES needed.", False),
+        ("Tests FAILED badly.", False),
+        ("NOT APPROVED", False),
+        ("This is not yet approved.", False),
+        ("I would say it hasn't passed.", False),
+        ("1 FAILED, 12 PASSED", False),
+        ("PASSED 3 of 5, FAILED 2", False),
+        ("CHANGES: it is APPROVED only after that.", False),
+        ("修改：太长。", False),
+        ("结论：不通过", False),
+        ("测试失败了", False),
+        ("需要修改", False),
+        ("APPROVED. No changes needed.", True),
+        ("Changes look good, approved.", True),
+        ("Looks fine to me.\n\n**PASSED**", True),
+        ("PASSED: 12 passed, 0 failed", True),
+        ("Before: FAILED. Now: PASSED", True),
+        ("修改得很好，通过。", True),
+        ("不需要修改，通过", True),
+        ("没有失败，全部通过。", True),
+        ("Changes look good", None),
+        ("修改得很好", None),
+        ("通过测试发现了三个问题", None),
+        ("It is disapproved of.", None),
+        ("", None),
+    ],
+)
+def test_a_verdict_is_a_whole_word_and_its_absence_is_no_approval(reply: str, verdict: bool | None) -> None:
+    assert find_verdict(reply) is verdict
+
+
+def test_whoever_gives_no_verdict_is_asked_for_one_and_then_counts_as_rejecting(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "workflow", roles=ROLES)
+    answers = iter(["Changes look good.", "APPROVED", "Hm.", "Hm again."])
+    model = ScriptedProvider(lambda who, _: "Done." if who == "Bo" else next(answers, "APPROVED"))
+    events = collect(pier.chat.send("Pier", "Write a parser", model=model))
+    names = [event.name for event in pick(events, ReplyStored)]
+    assert names == ["Bo", "Mara", "Mara", "Cleo", "Cleo", "Bo", "Mara", "Cleo"]
+    assert ["had no verdict" in prompt for _, prompt in model.prompts] == [one in (2, 4) for one in range(8)]
+    assert "Hm again." in model.prompts_of("Bo")[1], "the coder reads it as the reason"
+    assert [event.message.content for event in pick(events, Announced)] == ["[The work passed in 2 rounds.]"]
+    assert [str(one) for one in pier.chat.explain_mode("Pier")] == [
+        "coder: Bo",
+        "reviewer: Mara",
+        "tester: Cleo",
+        "The work passed in 2 rounds.",
+    ]
+
+
+def test_the_state_of_a_mode_is_told_in_words_and_secrets_to_those_who_may_know_them(pier: ProjectHandle) -> None:
+    def explain(reader: str = "") -> list[str]:
+        return [str(one) for one in pier.chat.explain_mode("Pier", reader)]
+
+    assert explain() == []
+    pier.chat.set_mode("Pier", "group", state={"choice": "turn"})
+    assert explain() == ["choice: turn", "max_replies: 3"]
+    pier.chat.set_mode("Pier", "quiz")
+    assert explain() == ["Nobody has points yet."]
+    collect(pier.chat.send("Pier", "@Bo +2", model=ScriptedProvider()))
+    assert explain("Mara") == ["Scores: Bo 2"]
+    pier.chat.set_mode("Pier", "workflow", roles=ROLES)
+    assert explain()[-1] == "Round 1. The turn is with: coder"
+    pier.chat.set_mode("Pier", "werewolf", state={"roles": {"persona:Bo": "werewolf", "persona:Mara": "seer"}})
+    assert explain() == ["Bo: werewolf", "Mara: seer"]
+    assert explain("Mara") == ["Mara: seer"]
+    assert explain("Cleo") == []
 
 
 def test_the_first_message_of_the_whole_history_is_the_task_and_later_ones_follow_up(pier: ProjectHandle) -> None:
@@ -118,7 +190,8 @@ def test_workflow_resumes_where_it_was_killed(pier: ProjectHandle, store: Store)
     model = ScriptedProvider(lambda *_: "APPROVED")
     events = collect(reopened.chat.ask("Pier", model=model))
     assert [event.name for event in pick(events, ReplyStored)] == ["Mara", "Cleo"]
-    assert read(pier) == ["Ann: Write", "Bo: Done.", "Mara: APPROVED", "Cleo: APPROVED"]
+    said = ["Ann: Write", "Bo: Done.", "Mara: APPROVED", "Cleo: APPROVED", "[The work passed in 1 round.]"]
+    assert read(pier) == said
 
 
 def reopen(project: ProjectHandle) -> ProjectHandle:
@@ -204,6 +277,34 @@ def test_quiz_keeps_scores_and_tells_them(pier: ProjectHandle) -> None:
     assert "[Scores: Bo 3, Mara 1, Cleo -1]" in model.prompts_of("Mara")[-1]
     events = collect(pier.chat.send("Pier", "@Bo +1. And of Italy?", model=model))
     assert set(replies(events)) == {"Mara", "Bo", "Cleo"}
+
+
+def test_each_prompt_of_a_quiz_tells_the_scores_once(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "quiz")
+    model = ScriptedProvider()
+    for text in ("@Bo +1", "@Mara +2", "Capital of Spain?"):
+        events = collect(pier.chat.send("Pier", text, model=model))
+    assert set(replies(events)) == {"Mara", "Bo", "Cleo"}
+    assert [prompt.count("[Scores:") for _, prompt in model.prompts] == [1] * 3
+    assert all("[Scores: Mara 2, Bo 1]" in prompt for _, prompt in model.prompts)
+    assert "[Scores: Bo 1]" in read(pier), "people still read what was told"
+
+
+def test_points_are_given_aloud_within_a_bound_and_to_players_too(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "quiz")
+
+    def send(text: str, speaker: str = "", audience: tuple[str, ...] | None = None) -> None:
+        collect(pier.chat.send("Pier", text, speaker=speaker, audience=audience, model=ScriptedProvider()))
+
+    assert "aloud" in refuse(Code.REQUEST_INVALID, lambda: send("@Bo +5", audience=("Bo",)))
+    assert "9,999" in refuse(Code.REQUEST_INVALID, lambda: send("@bo +99999"))
+    refuse(Code.REQUEST_INVALID, lambda: send("@bo +" + "9" * 5000))
+    assert read(pier) == []
+    send("@Ann +1", speaker="Bo")
+    send("@bo +9999")
+    (ann,) = (one.id for one in pier.chat.get("Pier").present if one.name == "Ann")
+    assert pier.chat.get("Pier").state["scores"] == {ann: 1, "persona:Bo": 9999}
+    assert [line for line in read(pier) if line.startswith("[")] == ["[Scores: Ann 1]", "[Scores: Bo 9999, Ann 1]"]
 
 
 @pytest.mark.parametrize(
@@ -345,6 +446,18 @@ def test_the_talkative_speak_and_the_silent_do_not(pier: ProjectHandle) -> None:
     numbers = {"persona:Bo": 2}
     refuse(Code.REQUEST_INVALID, lambda: pier.chat.set_mode("Pier", "group", state={"talkativeness": numbers}))
     refuse(Code.REQUEST_INVALID, lambda: pier.chat.set_mode("Pier", "group", state={"choice": "loudness"}))
+
+
+def test_a_card_says_how_talkative_its_character_is(pier: ProjectHandle) -> None:
+    for name, number in (("Bo", 1.0), ("Mara", 0.0), ("Cleo", 0.0)):
+        pier.participants.edit_card(name, talkativeness=number)
+    pier.chat.set_mode("Pier", "group")
+    assert [talk(pier, "Hello?") for _ in range(3)] == [["Bo"]] * 3
+    assert talk(pier, "@Mara?") == ["Mara"], "whoever is mentioned answers"
+    pier.participants.edit_card("Bo", talkativeness=0.0)
+    assert talk(pier, "Hello?") == []
+    pier.chat.set_mode("Pier", "group", state={"talkativeness": {"persona:Cleo": 1}})
+    assert talk(pier, "Hello?") == ["Cleo"], "the state of the mode comes first"
 
 
 # Own modes

@@ -409,3 +409,20 @@ def test_what_the_words_of_others_bring_in_is_not_told_to_whoever_was_away(pier:
     conversation = pier.chat.get("Pier").record.id
     asked = pier.request(conversation_id=conversation, speaker_id="persona:Cleo", skill_id="chat")
     assert "LORE-OF-THE-LANTERN" not in "".join(one.content for one in pier.assemble(asked).messages)
+
+
+def test_no_prompt_shows_the_sign_of_a_mention_after_a_correction_or_where_a_message_is_repeated(
+    pier: ProjectHandle,
+) -> None:
+    collect(pier.chat.send("Pier", "@Captain where is the barometer?", model=ScriptedProvider()))
+    pier.conversations.correct("Pier", "1", "@Captain where is the @old barometer?")
+    model = ScriptedProvider()
+    collect(pier.chat.send("Pier", "@Mara And now?", model=model))
+    assert "Captain where is the @old barometer?" in model.prompts_of("Mara")[0]
+    assert "@Captain" not in model.prompts_of("Mara")[0]
+    pier.chat.start(("Ann", "Mara", "Bo", "Cleo"), title="Quay")
+    collect(pier.chat.send("Quay", "@Mara The barometer?", model=model))
+    repeated = model.prompts_of("Mara")[1]
+    assert "Captain where is the @old barometer?" in repeated
+    assert "@Captain" not in repeated
+    assert "@Mara" not in repeated

@@ -337,6 +337,8 @@ def set_mode(session: ChatSession, rest: str) -> None:
         session.project.chat.set_mode(session.id, name, roles=roles)
         session.note_change(message("the mode {mode}", mode=session.project.chat.get(session.id).mode))
     session.tell(message("The mode is {mode}.", mode=session.project.chat.get(session.id).mode))
+    for line in session.project.chat.explain_mode(session.id, "" if session.hears_all else session.me):
+        session.tell(line)
 
 
 def save(session: ChatSession, rest: str) -> None:

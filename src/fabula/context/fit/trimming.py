@@ -77,10 +77,13 @@ def fit(
     available -= sum([piece.tokens for piece in own_prompts])
 
     minimum = budget.profile.immediate.minimum
-    headings = measure.headings["retrieved"].tokens + measure.headings["late"].tokens
+    late = measure.headings["late"].tokens
+    if any(piece.fragment.said_at for piece in candidates.retrieved):
+        late += measure.headings["earlier"].tokens
+    headings = measure.headings["retrieved"].tokens + late
     if not reselect:  # each block of late joiners has a heading, and may split a message in two
         blocks = len({*before.late_after.values()})
-        headings += blocks * (measure.headings["late"].tokens + 2 * measure.model.tokens_per_message)
+        headings += blocks * (late + 2 * measure.model.tokens_per_message)
     retrieved, kept_longest = split_kinds(candidates.retrieved, recipe.kept_longest)
     settings = DroppableList(others_of_settings, measure.settings_tokens)
     editor_state = DroppableList(candidates.editor_state, measure.headings["editor_state"].tokens)

@@ -1,8 +1,9 @@
 """The group mode: who speaks next, by mention, by turn, by talkativeness or by hand (cht-4).
 
 Mentioned ones always answer, one after the other, each hearing the one before. Otherwise `choice` in the state decides:
-`turn` takes the next in order, `talkativeness` draws by the numbers in the state, `mention` lets the last speaker
-answer, and `hand` waits until somebody is asked. A reply that mentions somebody lets them answer, up to `max_replies`.
+`turn` takes the next in order, `talkativeness` draws by the numbers of the cards, or of the state, which come first,
+`mention` lets the last speaker answer, and `hand` waits until somebody is asked. A reply that mentions somebody lets
+them answer, up to `max_replies`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Literal, get_args
 from fabula.conversation.modes.model import Mode, ModeStart, Step, Turn
 from fabula.conversation.participants import strip_revision
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import join_alternatives, message
+from fabula.core.messages import Sentence, join_alternatives, message
 
 SpeakerChoice = Literal["talkativeness", "turn", "mention", "hand"]
 DEFAULT_TALKATIVENESS = 0.5
@@ -57,6 +58,14 @@ class GroupMode(Mode):
         state = {**turn.state, "last": last, "replies": replies + len(speakers)}
         return Step(speakers=speakers, in_parallel=False, state=state)
 
+    def explain_state(self, turn: Turn, reader: str) -> tuple[Sentence, ...]:
+        """Return the options."""
+        limit = turn.state.get("max_replies", DEFAULT_MAX_REPLIES)
+        return tuple(
+            message("{option}: {value}", option=option, value=value)
+            for option, value in (("choice", turn.state.get("choice", "")), ("max_replies", limit))
+        )
+
     def _choose(self, turn: Turn) -> Sequence[str]:
         ids, last = turn.ids, turn.state.get("last", "")
         choice = turn.state.get("choice")
@@ -66,7 +75,7 @@ class GroupMode(Mode):
             return [ids[(ids.index(last) + 1) % len(ids)] if last in ids else ids[0]]
         if choice == "mention":
             return [last if last in ids else ids[0]]
-        random, numbers = turn.random, turn.state.get("talkativeness", {})
+        random, numbers = turn.random, {**turn.talkativeness, **turn.state.get("talkativeness", {})}
         willing = {one: float(numbers.get(one, DEFAULT_TALKATIVENESS)) for one in ids}
         if turn.message is None and len(ids) > 1:  # nobody answers themselves
             willing.pop(last, None)

@@ -15,6 +15,7 @@ from msgspec import Struct
 from fabula.conversation.mentions import find_mentions
 from fabula.conversation.model import Message
 from fabula.conversation.participants import Participant, strip_revision
+from fabula.core.messages import Sentence
 from fabula.core.view import Language
 
 
@@ -29,9 +30,13 @@ class ContextPolicy(Struct, frozen=True, kw_only=True):
 
 
 class Announcement(Struct, frozen=True, kw_only=True):
-    """What a mode tells the participants; with an audience, these alone."""
+    """What a mode tells the participants; with an audience, these alone.
+
+    One that `is_state` tells what `describe_state` tells every speaker: people read it, and prompts leave it out.
+    """
 
     text: str
+    is_state: bool = False
     audience: tuple[str, ...] | None = None
 
 
@@ -66,6 +71,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     replies: tuple[Message, ...] = ()  # to the last step
     names: Mapping[str, tuple[str, ...]] = {}  # the name and aliases of everybody present, by id
     roles: Mapping[str, str] = {}  # participants by role, where a mode begins with some
+    talkativeness: Mapping[str, float] = {}  # how often somebody speaks unasked, from 0 to 1, where a card says it
     settings: Mapping[str, Any] = {}
     list_heard: Callable[[str], Sequence[Message]] = lambda _: ()  # the whole history as a participant heard it
 
@@ -113,6 +119,10 @@ class Mode:
     def proceed(self, turn: Turn) -> Step:
         """Decide what follows when all speakers of the last step have answered (`turn.replies`)."""
         return Step()
+
+    def explain_state(self, turn: Turn, reader: str) -> tuple[Sentence, ...]:
+        """Return what a person reads of the state, a line each; `reader` is whom they speak as, empty for all of it."""
+        return ()
 
     def describe_state(self, turn: Turn, speaker: str) -> str:
         """Return what a speaker is told of the state in the prompt, beside the history; this speaker alone reads it."""

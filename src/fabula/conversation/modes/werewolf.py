@@ -36,6 +36,16 @@ class WerewolfMode(Mode):
         told = tuple(Announcement(text=tell_role(turn, roles, one), audience=(one,)) for one in newcomers)
         return Step(speakers=turn.mentioned or turn.ids, announcements=told, state={**turn.state, "roles": roles})
 
+    def explain_state(self, turn: Turn, reader: str) -> tuple[Sentence, ...]:
+        """Return the roles, to whoever leads the game; somebody else reads the own one."""
+        roles = turn.state.get("roles", {})
+        names = {WEREWOLF: message("werewolf"), SEER: message("seer"), VILLAGER: message("villager")}
+        return tuple(
+            message("{name}: {role}", name=turn.name_of(one), role=names.get(role, role))
+            for one, role in roles.items()
+            if reader in ("", one)
+        )
+
     def describe_state(self, turn: Turn, speaker: str) -> str:
         """Return the role of the speaker."""
         roles = turn.state.get("roles", {})

@@ -2,23 +2,24 @@
 
 `role_map` says who has which role, and `current_node` whose turn it is. Mentions are ignored. The first message of the
 user in the whole history is the task, and later ones are follow-ups. Whoever asks for changes sends the work back to
-the coder, which begins another round; after `Modes.WorkflowMaxRounds` rounds the workflow stops. Each step is stored,
-so it goes on where it stopped.
+the coder, which begins another round; after `Modes.WorkflowMaxRounds` rounds the workflow stops. Whoever gives no
+verdict is asked once more for one; a second answer without one counts as a rejection. Each step is stored, so it goes
+on where it stopped.
 """
 
 from __future__ import annotations
 
-import re
-
 from fabula.conversation.model import MessageKind, get_kind
-from fabula.conversation.modes.model import ContextPolicy, Mode, ModeStart, Step, Turn
+from fabula.conversation.modes.model import Announcement, ContextPolicy, Mode, ModeStart, Step, Turn
+from fabula.conversation.modes.verdicts import find_verdict
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import Sentence, join_names, message
+from fabula.core.messages import Sentence, join_names, message, plural
 
 CODER, REVIEWER, TESTER, DONE = "coder", "reviewer", "tester", "done"
 NODES = (CODER, REVIEWER, TESTER)
 MAX_ROUNDS = "Modes.WorkflowMaxRounds"
-_REJECTION = re.compile(r"\W*(?:changes|rejected|failed|修改|不通过|未通过|失败)", re.IGNORECASE)
+PASSED, STOPPED = "passed", "stopped"  # outcomes
+_ASKED_AGAIN = "asked_again"  # in the state, where whoever gave no verdict is asked for one
 
 _DUTIES = {
     CODER: message("[You are the coder. Do the task. If the reviewer or the tester asked for changes, make them.]"),
@@ -60,9 +61,12 @@ class WorkflowMode(Mode):
             return Step()
         if node == CODER:
             return _go_to(turn, REVIEWER, rounds)
-        if _REJECTION.match(turn.replies[-1].content) is None:
-            return _go_to(turn, TESTER, rounds) if node == REVIEWER else _finish(turn, "passed")
-        return _go_to(turn, CODER, rounds + 1) if rounds < turn.settings[MAX_ROUNDS] else _finish(turn, "stopped")
+        verdict = find_verdict(turn.replies[-1].content)
+        if verdict is None and not turn.state.get(_ASKED_AGAIN):
+            return _go_to(turn, node, rounds, asked_again=True)
+        if verdict:
+            return _go_to(turn, TESTER, rounds) if node == REVIEWER else _finish(turn, PASSED)
+        return _go_to(turn, CODER, rounds + 1) if rounds < turn.settings[MAX_ROUNDS] else _finish(turn, STOPPED)
 
     def describe_state(self, turn: Turn, speaker: str) -> str:
         """Return the task with its follow-ups, as far as the speaker heard them, and the duty of the speaker's role."""
@@ -82,10 +86,23 @@ class WorkflowMode(Mode):
             node = current_node
         if node in _DUTIES:
             lines.append(_DUTIES[node])
+        if node == current_node and turn.state.get(_ASKED_AGAIN):
+            lines.append(message("[Your last answer had no verdict. Give it now.]"))
         return "\n".join(line if isinstance(line, str) else line.render(turn.language) for line in lines)
 
+    def explain_state(self, turn: Turn, reader: str) -> tuple[Sentence, ...]:
+        """Return the roles, and the node and round, or how the workflow ended."""
+        role_map, node = turn.state.get("role_map", {}), turn.state.get("current_node", "")
+        lines = [message("{role}: {name}", role=role, name=turn.name_of(who)) for role, who in role_map.items() if who]
+        rounds = turn.state.get("rounds", 0)
+        if node in NODES:
+            lines.append(message("Round {number}. The turn is with: {role}", number=max(rounds, 1), role=node))
+        elif turn.state.get("outcome"):
+            lines.append(_tell_outcome(turn.state["outcome"], rounds))
+        return tuple(lines)
 
-def _go_to(turn: Turn, node: str, rounds: int) -> Step:
+
+def _go_to(turn: Turn, node: str, rounds: int, *, asked_again: bool = False) -> Step:
     """Let the participant of a node speak; one who is missing or absent is refused."""
     who = turn.state.get("role_map", {}).get(node)
     if not who:
@@ -93,11 +110,29 @@ def _go_to(turn: Turn, node: str, rounds: int) -> Step:
     if who not in turn.ids:
         absent = message("{name} has the role {role} and cannot answer here.", name=turn.name_of(who), role=node)
         raise _refuse(turn, absent)
-    return Step(speakers=(who,), in_parallel=False, state={**turn.state, "current_node": node, "rounds": rounds})
+    state = {name: value for name, value in turn.state.items() if name != _ASKED_AGAIN}
+    state |= {"current_node": node, "rounds": rounds} | ({_ASKED_AGAIN: True} if asked_again else {})
+    return Step(speakers=(who,), in_parallel=False, state=state)
 
 
 def _finish(turn: Turn, outcome: str) -> Step:
-    return Step(state={**turn.state, "current_node": DONE, "outcome": outcome})
+    state = {name: value for name, value in turn.state.items() if name != _ASKED_AGAIN}
+    told = _tell_outcome(outcome, turn.state.get("rounds", 1)).render(turn.language)
+    return Step(
+        state={**state, "current_node": DONE, "outcome": outcome},
+        announcements=(Announcement(text=message("[{text}]", text=told).render(turn.language)),),
+    )
+
+
+def _tell_outcome(outcome: str, rounds: int) -> Sentence:
+    """Say how the workflow ended."""
+    if outcome == PASSED:
+        return plural(rounds, "The work passed in {count} round.", "The work passed in {count} rounds.")
+    return plural(
+        rounds,
+        "The workflow stopped after {count} round: the work did not pass.",
+        "The workflow stopped after {count} rounds: the work did not pass.",
+    )
 
 
 def _refuse(turn: Turn, sentence: Sentence) -> FabulaError:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from fabula.conversation.model import get_prompt_text
 from fabula.conversation.participants import base_id
 from fabula.conversation.recaps.model import TranscriptLine
 from fabula.conversation.recaps.rounds import Round
@@ -25,6 +26,7 @@ from fabula.text.sentences import find_sentence_starts
 MAX_INPUT_CHARS = 12_000  # that the model reads
 _MIN_LINE_CHARS = 120  # of one message, when there are many
 _QUERY_SIZE = 500  # messages read in one query
+_TEXT_COLUMNS = ("id", "content", "content_hash", "before", "extra")
 _BREAK = re.compile(r"[\s,;:，；：、—。！？…]")
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 _ROLES: dict[Role, Sentence] = {"user": message("User"), "assistant": message("Assistant"), "system": message("System")}
@@ -39,8 +41,12 @@ def load_transcript(
     texts: dict[str, str] = {}
     for start in range(0, len(public), _QUERY_SIZE):
         ids = [heard.id for heard in public[start : start + _QUERY_SIZE]]
-        rows = reading.rows(messages, messages.c.id.in_(ids), only=("id", "content", "content_hash"))
-        texts |= {row.id: row.content.strip() for row in rows if row.content_hash == hashes[row.id]}
+        rows = reading.rows(messages, messages.c.id.in_(ids), only=_TEXT_COLUMNS)
+        texts |= {
+            row.id: get_prompt_text(row.content, row.before, row.extra).strip()
+            for row in rows
+            if row.content_hash == hashes[row.id]
+        }
     if len(texts) < len(public):
         return None
     names = {row.id: row.name for row in reading.rows(participants, only=("id", "name"))}

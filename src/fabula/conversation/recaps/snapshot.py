@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.conversation.history import find_conversations
-from fabula.conversation.model import Conversations, ConversationState, Message, is_announcement
+from fabula.conversation.model import GREETING, Conversations, ConversationState, Message, is_announcement
 from fabula.conversation.participants import Participants
 from fabula.conversation.presence import Attendance, load_attendance
 from fabula.conversation.recaps.model import StoredRecap
@@ -220,7 +220,7 @@ class _Loader(Struct, frozen=True):
         return made
 
     def _make_pinned(self, said: Message, attendance: Attendance) -> Fragment:
-        words = said.pinned if said.pinned and said.pinned in said.content else said.content
+        words = said.pinned if said.pinned and said.pinned in said.content else said.prompt_text
         name = self.participants.name_speaker(said, self.project.language)
         text = message("[Kept word for word, {name}] {words}", name=name, words=words)
         return Fragment(
@@ -243,11 +243,16 @@ class _Loader(Struct, frozen=True):
         for record in others[:MAX_QUOTED]:
             own = load_attendance(self.reading, record.id)
             for said in load_newest_messages(self.reading, record.id, record.leaf_id, QUOTED_MESSAGES):
-                if said.final and not is_announcement(said):
+                if said.final and not is_announcement(said) and not said.extra.get(GREETING):
                     fragment = make_earlier_fragment(self.project, said, self.participants, own.find_listeners(said))
                     quoted.append((said.timestamp, replace(fragment, conversation_id=record.id)))
         quoted.sort(key=lambda pair: pair[0])
         return tuple([one.id for one in others]), tuple([fragment for _, fragment in quoted])
+
+
+def mark_earlier(name: str, language: str) -> str:
+    """Return what stands before a message that the history window does not show."""
+    return message("[Said before, {title}] ", title=name).render(language)
 
 
 def make_earlier_fragment(
@@ -258,9 +263,10 @@ def make_earlier_fragment(
     return Fragment(
         source=f"history:{said.id}",
         layer=Layer.RETRIEVED,
-        text=message("[Said before, {title}] ", title=name).render(project.language) + said.content,
+        text=mark_earlier(name, project.language) + said.prompt_text,
         project_id=project.id,
         title=name,
         known_to=known_to,
         is_single_use=True,
+        said_at=said.timestamp,
     )

@@ -29,6 +29,7 @@ from fabula.conversation.recaps.snapshot import (
     RecapFragment,
     RecapSnapshot,
     make_earlier_fragment,
+    mark_earlier,
 )
 from fabula.core.fragment import Fragment, Layer, Placement, Tier, Visibility
 from fabula.core.messages import message
@@ -90,8 +91,30 @@ def offer_recaps(source_request: SourceRequest, view: View) -> Iterator[Fragment
         scores = PASSAGE if options.relevant_history == "classic" else EARLIER_MESSAGE
         yield from _offer_earlier(known, path, first_shown, covered, previous, source_request, view, scores)
     if options.relevant_history == "classic":
-        quoted = _quote_others(known, source_request, view)
-        yield from _offer_latest(filter(is_known, reversed(quoted)), attendance, source_request)
+        shown, language = find_shown_texts(source_request, view), view.project.language
+        quoted = [
+            one
+            for one in _quote_others(known, source_request, view)
+            if is_known(one) and one.text.removeprefix(mark_earlier(one.title, language)) not in shown
+        ]
+        yield from _offer_latest(reversed(quoted), attendance, source_request)
+
+
+def find_shown_texts(source_request: SourceRequest, view: View) -> frozenset[str]:
+    """Return the texts of the messages that the prompt shows, or could show: none of them is told again as earlier."""
+    name, conversations = source_request.request.conversation_id, view.snapshot(Conversations)
+    path = conversations.messages.get(name, ()) if conversations is not None else ()
+    if conversations is None or not path or name not in conversations.attendances:
+        return frozenset()
+    first_shown, attendance = find_first_shown(source_request, view, path), conversations.attendances[name]
+    newest = (one for one in path if one.final and (one.number or 0) >= first_shown)
+    heard = ((one, Visibility(f"history:{one.id}", known_to=attendance.find_knowers(one))) for one in newest)
+    texts = [one.prompt_text for one, seen in heard if _is_visible(seen, source_request, view)]
+    return frozenset([*texts, source_request.request.additional_input])
+
+
+def _is_visible(visibility: Visibility, source_request: SourceRequest, view: View) -> bool:
+    return judge_visibility(visibility, source_request.vantage, view.timeline) is None
 
 
 def find_first_shown(source_request: SourceRequest, view: View, path: Sequence[Message]) -> int:

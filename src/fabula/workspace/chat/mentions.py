@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from fabula.codex import Codex
 from fabula.conversation.mentions import find_mentions
+from fabula.conversation.participants import list_names
 from fabula.core.messages import Sentence, join_alternatives, message
 from fabula.core.similar_names import find_similar_names
 from fabula.core.view import View
 from fabula.text.lookup import fold_name
-from fabula.workspace.chat.rounds import ChatState, list_names
-from fabula.workspace.names import find_character_ids
+from fabula.workspace.chat.rounds import ChatState
+from fabula.workspace.names import list_all_names
 
 
 def list_called_names(view: View, chat: ChatState) -> dict[str, tuple[str, ...]]:
     """Return the names of everybody present, by id: the own ones, and those of the codex entry that they are."""
-    codex = view.snapshot(Codex)
-    names = {one.id: list_names(one) for one in chat.present}
-    if codex is not None:
-        for ident, own in names.items():
-            others = (name for entry in find_character_ids(view, ident) for name in codex.by_id[entry].names)
-            names[ident] = tuple(dict.fromkeys((*own, *others)))
-    return names
+    return list_all_names(view, chat.present)
 
 
 def explain_unknown_mentions(view: View, chat: ChatState, text: str) -> tuple[Sentence, ...]:

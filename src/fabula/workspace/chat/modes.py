@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fabula.conversation import edits
+from fabula.conversation.cards import Cards
 from fabula.conversation.mentions import find_mentions
 from fabula.conversation.model import RESERVED_KEYS, Message
 from fabula.conversation.modes import Mode, Step, Turn, find_mode_name, load_mode
@@ -147,6 +148,10 @@ class ChatModes:
             _check_state(name, step.state)
         return step
 
+    def explain_state(self, name: str, turn: Turn, reader: str) -> tuple[Sentence, ...]:
+        """Return what a mode tells a person of its state."""
+        return call_mode(name, self.load(name).explain_state, turn, reader)
+
     def describe_state(self, name: str, turn: Turn, speaker: str) -> str:
         """Return what a mode tells a speaker of its state."""
         return call_mode(name, self.load(name).describe_state, turn, speaker)
@@ -170,6 +175,7 @@ def make_turn(
     found = find_mentions(said.content, names) if said is not None else None
     ids = {one.id for one in answerers}
     values = read_values(reading, MODE_SETTINGS)
+    cards = (view.snapshot(Cards) or Cards()).by_participant
     return Turn(
         conversation_id=chat.record.id,
         language=view.project.language,
@@ -181,6 +187,7 @@ def make_turn(
         mentioned=tuple(one for one in found.participants if one in ids) if found is not None else (),
         replies=replies,
         names=names,
+        talkativeness={one.id: cards[one.id].talkativeness for one in answerers if one.id in cards},
         settings={name: values[name] for name in MODE_SETTINGS},
         list_heard=lambda participant: _list_heard(reading, chat, participant),
     )

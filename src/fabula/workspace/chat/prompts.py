@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from fabula.context.options import AssemblyOptions
 from fabula.conversation.model import (
+    STATE_TOLD,
     Conversations,
     Message,
     MessageKind,
@@ -22,7 +23,7 @@ from fabula.conversation.model import (
     label_speaker,
 )
 from fabula.conversation.modes import ContextPolicy
-from fabula.conversation.participants import Participant, strip_revision
+from fabula.conversation.participants import Participant, list_names, strip_revision
 from fabula.core.errors import FabulaError
 from fabula.core.messages import message
 from fabula.core.view import View
@@ -30,7 +31,7 @@ from fabula.store.transaction import ReadTransaction
 from fabula.workspace.chat.events import ReplyFailed
 from fabula.workspace.chat.modes import ChatModes, make_turn
 from fabula.workspace.chat.replies import CHAT_SKILL, ReplyTask, Voice
-from fabula.workspace.chat.rounds import HISTORY_END, ChatRound, ChatState, list_names
+from fabula.workspace.chat.rounds import HISTORY_END, ChatRound, ChatState
 from fabula.workspace.project import ProjectHandle
 
 
@@ -43,6 +44,7 @@ class PinnedHistory(Struct, frozen=True, kw_only=True):
     last_id: str  # of the newest message, the input included
     later: tuple[str, ...]  # sources of the messages that follow, and of the input
     secrets: tuple[Message, ...]  # what the mode told some alone
+    told_states: tuple[str, ...]  # sources of what the mode told of its state
     recipe: str
     has_names: bool  # the lines carry names
 
@@ -127,6 +129,9 @@ class ChatPrompts:
             last_id=newest.id if newest is not None else "",
             later=tuple(f"history:{one.id}" for one in path[shown:]),
             secrets=tuple(one for one in path[:shown] if one.audience is not None and is_announcement(one)),
+            told_states=tuple(
+                f"history:{one.id}" for one in path[:shown] if is_announcement(one) and one.extra.get(STATE_TOLD)
+            ),
             recipe=policy.recipe,
             has_names=bool(names),
         )
@@ -138,6 +143,7 @@ class ChatPrompts:
         listeners = chat.attendance.find_listeners(said) if said is not None else None
         if listeners is not None and speaker.id not in listeners:  # who joined since did not hear it
             said = None
+        told = [f"history:{one.id}" for one in pinned.secrets if one.content in note]
         request = pinned.project.request(
             document_id=self._document_id,
             skill_id=CHAT_SKILL,
@@ -147,7 +153,7 @@ class ChatPrompts:
             speaker_note=note,
             additional_input=said.prompt_text if said is not None else "",
             input_name=pinned.label if said is not None else "",
-            exclude=(*pinned.later, *(f"history:{one.id}" for one in pinned.secrets if one.content in note)),
+            exclude=(*pinned.later, *told, *(pinned.told_states if note else ())),
         )
         if said is not None and listeners is not None:  # whoever is away does not know it either
             request = replace(request, input_known_to=tuple(sorted(chat.attendance.find_knowers(said) or ())))

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from fabula.context.request import Request
 from fabula.conversation import edits
 from fabula.conversation.model import Message, MessageKind
-from fabula.conversation.participants import Participant
+from fabula.conversation.participants import Participant, list_names
 from fabula.conversation.replies import ReplyText
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
@@ -32,7 +32,7 @@ from fabula.workspace.chat.events import (
     ReplyStored,
     SpeakerStart,
 )
-from fabula.workspace.chat.rounds import HISTORY_END, ChatRound, list_names, store_reply
+from fabula.workspace.chat.rounds import HISTORY_END, ChatRound, store_reply
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.verbs import label_change, require_store
 from fabula.workspace.writing import Completed, Failed, Retry, TextDelta, Writer

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from fabula.conversation import edits
 from fabula.conversation.edits import ConversationRecord
-from fabula.conversation.model import EARLIER, NOTE, OTHERS, RESERVED_KEYS, ROUND, Message, MessageKind
+from fabula.conversation.model import EARLIER, NOTE, OTHERS, RESERVED_KEYS, ROUND, STATE_TOLD, Message, MessageKind
 from fabula.conversation.modes import DEFAULT_MODE, Announcement, Step
 from fabula.conversation.participants import Participant, Participants, load_participants, strip_revision
 from fabula.conversation.presence import Attendance, load_attendance
@@ -128,7 +128,14 @@ def restore_state(tx: WriteTransaction, chat: ChatState, message_id: str) -> Non
 def announce(tx: WriteTransaction, conversation_id: str, announcements: Iterable[Announcement]) -> list[Message]:
     """Record what a mode tells; with an audience, as a whisper to these."""
     told = [
-        Message(id="", role="user", content=one.text, audience=one.audience, kind=MessageKind.KNOWLEDGE)
+        Message(
+            id="",
+            role="user",
+            content=one.text,
+            audience=one.audience,
+            kind=MessageKind.KNOWLEDGE,
+            extra={STATE_TOLD: True} if one.is_state else {},
+        )
         for one in announcements
         if one.text.strip()
     ]
@@ -287,9 +294,3 @@ def _is_behind(tx: ReadTransaction, leaf: str | None, message_id: str, number: i
 def load_replies(reading: ReadTransaction, ids: Iterable[str]) -> tuple[Message, ...]:
     """Load the replies of a step, as far as they still exist."""
     return tuple(edits.get_message(reading, one) for one in ids if reading.row(messages, id=one) is not None)
-
-
-def list_names(participant: Participant) -> tuple[str, ...]:
-    """Return the name of a participant and the other names; the key of the id where there is no name."""
-    own = participant.name or participant.id.partition(":")[2]
-    return tuple(dict.fromkeys(filter(None, (own, *participant.aliases))))

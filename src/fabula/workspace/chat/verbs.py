@@ -24,7 +24,7 @@ from fabula.conversation import edits, history
 from fabula.conversation.mentions import find_mentions
 from fabula.conversation.model import CLEANED_TEXT, Message, MessageKind, get_kind
 from fabula.conversation.modes import DEFAULT_MODE, Mode, Step
-from fabula.conversation.participants import Participants, get_participant, strip_revision
+from fabula.conversation.participants import Participants, get_participant, list_names, strip_revision
 from fabula.conversation.presence import load_attendance
 from fabula.conversation.snapshot import load_newest_messages
 from fabula.core.errors import Code, FabulaError
@@ -61,7 +61,6 @@ from fabula.workspace.chat.rounds import (
     begin_step,
     choose_branch,
     dismiss_absent,
-    list_names,
     load_chat,
     load_replies,
     remember_state,
@@ -272,6 +271,14 @@ class ChatVerbs(ProjectVerbs):
         async with aclosing(self._run(ident, model, document_id, only=later)) as events:
             async for event in events:
                 yield event
+
+    def explain_mode(self, conversation: str, reader: str = "") -> tuple[Sentence, ...]:
+        """Tell the state of the mode in words, a line each; of `reader`, only what this participant may know of it."""
+        view = self._view
+        with self._read() as reading:
+            chat = load_chat(reading, find_conversation(None, reading, conversation))
+            reader = strip_revision(find_participant(view, reading, reader)) if reader else ""
+            return self._modes.explain_state(chat.mode, make_turn(reading, view, chat), reader)
 
     def take_back(self, conversation: str, *, listener: str = "") -> tuple[Message, ...]:
         """Go back to before the last thing a person said, with the state of the mode; return what becomes a branch.
