@@ -125,7 +125,7 @@ def test_entries_that_are_changed_elsewhere_appear(open_page: OpenPage, story: P
     story.codex.edit(entry.id, description="Counts the ships at night.")
     expect(page.get_by_text("Counts the ships at night.").first).to_be_visible()
     story.codex.add("Odile Marsh", kind="character")
-    expect(page.get_by_role("option", name="Odile Marsh")).to_be_visible()
+    expect(page.get_by_role("listbox").get_by_role("option", name="Odile Marsh")).to_be_visible()
 
 
 def test_what_is_said_elsewhere_appears_in_a_conversation(open_page: OpenPage, story: ProjectHandle) -> None:

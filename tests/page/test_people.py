@@ -43,7 +43,7 @@ def test_somebody_is_let_in_gets_a_role_and_signs_in_by_a_link(
 
     card.get_by_role("button", name="Link to sign in").click()
     link = page.get_by_role("textbox", name="Link to sign in").input_value()
-    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    page.get_by_role("dialog").get_by_role("button", name="Close", exact=True).click()
     guest = open_page("", link=link)
     expect(guest.get_by_role("link", name=title)).to_be_visible()
     guest.goto(f"{server.url}/#/{story.id}/people")

@@ -150,6 +150,7 @@ def test_a_view_without_a_heading_gives_the_focus_to_its_text_or_first_field(
     for command, label in (("Write", "Text of the chapter"), ("Codex", "Find a name, a word or a tag")):
         page.keyboard.press("Control+k")
         page.get_by_role("combobox", name="What would you like to do?").fill(command)
+        expect(page.get_by_role("listbox", name="Commands").get_by_role("option").first).to_contain_text(command)
         page.keyboard.press("Enter")
         expect(page.get_by_label(label)).to_be_focused()
 

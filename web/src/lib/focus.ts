@@ -14,14 +14,14 @@ export function takeFocus(element: HTMLElement): () => void {
 }
 
 /**
- * Focus a view that a command has opened: the text that is written there, else its heading, else its first field. Where
- * it has none of them the view itself takes the focus.
+ * Focus a view that a command has opened: the text that is written there, else what one searches with, else its heading,
+ * else its first field. Where it has none of them the view itself takes the focus.
  */
 export function focusView(view: HTMLElement): void {
   const isShown = (one: HTMLElement) => one.getClientRects().length > 0;
   const find = (selector: string, box: ParentNode = view) => [...box.querySelectorAll<HTMLElement>(selector)].find(isShown);
   const main = view.querySelector<HTMLElement>("main") ?? view;
-  const target = find('[contenteditable="true"]', main) ?? find("h1, h2", main) ?? find("input, select, textarea") ?? main;
+  const target = find('[contenteditable="true"]', main) ?? find('input[type="search"]', main) ?? find("h1, h2", main) ?? find("input, select, textarea") ?? main;
   if (!target.matches("input, select, textarea, [tabindex], [contenteditable]")) target.tabIndex = -1;
   target.focus();
 }

@@ -14,6 +14,7 @@ export const texts = defineTexts({
   findCommand: { en: "What would you like to do?", zh: "想做什么？" },
   noCommand: { en: "Nothing is called like that.", zh: "没有这样的命令。" },
   close: { en: "Close", zh: "关闭" },
+  closeNotice: { en: "Close this notice", zh: "关闭此通知" },
   cancel: { en: "Cancel", zh: "取消" },
   undo: { en: "Undo", zh: "撤销" },
   undoBook: { en: "Undo: take back the last change of the book", zh: "撤销全书上一次改动" },
