@@ -15,7 +15,7 @@ __all__ = ["room"]
 NAMES = """
     Fabula PostgreSQL SQLite FABULA_STORE FABULA_CACHE JSON PDF Markdown EPUB DOCX PNG CHARX Scrivener NovelCrafter
     SillyTavern RisuAI NovelAI AI Dungeon Agnai OpenAI openai anthropic ollama gpt world info VISUAL EDITOR Ctrl
-    clipboard stdin MCP md txt epub docx json jsonl png charx sample wugang UTC kB MB GB
+    clipboard stdin MCP md txt epub docx json jsonl png charx sample wugang UTC kB MB GB http localhost
 """
 # Values that a person types, as the help of an option lists them.
 VALUES = """
