@@ -253,7 +253,7 @@ def test_few_passwords_are_checked_at_once_and_nobody_else_waits_for_them(
 ) -> None:
     opened, running, counts = threading.Event(), threading.Semaphore(0), list[int]()
 
-    def check(account: str, password: str) -> None:
+    def check(account: str, password: str, *, address: str) -> None:
         counts.append(1)
         running.release()
         opened.wait(30)
