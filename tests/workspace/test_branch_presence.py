@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fabula.conversation.recaps.model import RecapRules
 from fabula.conversation.recaps.update import refresh_recaps
-from fabula.manuscript import projects
 from fabula.store.save.loading import load_save
-from fabula.store.store import Store
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.conversations import describe_conversation
 from fabula.workspace.workspace import Workspace
 from tests.workspace.chat.scripted import ScriptedProvider, collect, replies
+from tests.workspace.test_chat_memory import TALK, P, workspace
 
-P, TALK = "party", "Pier"
+__all__ = ["workspace"]
 FILLER = "and the wind went on and on over the water. " * 90
-
-
-@pytest.fixture
-def workspace(store: Store) -> Iterator[Workspace]:
-    """A project with a player and three personas."""
-    projects.create(store, "Party", project_id=P)
-    with Workspace(store) as opened:
-        people = opened.project(P).participants
-        people.ensure_player("Ann")
-        for name in ("Mara", "Bo", "Cole"):
-            people.add(name, persona=f"{name} is a sailor.")
-        yield opened
 
 
 @pytest.fixture

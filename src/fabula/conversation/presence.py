@@ -6,10 +6,10 @@ with the assistant, has no listeners to tell apart.
 
 Presence is part of the tree of messages. Somebody comes or leaves behind a message, and that holds for the message that
 is said there next and for what follows on from it, and for no other branch: whoever goes back to that message once more
-finds those there who heard it. Numbers are given in the order in which messages are
-added, so a tree is its branches: the messages that follow another one than the one added before. Between two changes
-or branches everybody hears the same. So the rule reads who came and left, and branches only where somebody did after
-the beginning; it never reads messages.
+finds those there who heard it. Numbers are given in the order in which messages are added, so a tree is its branches:
+the messages that follow another one than the one added before. Between two changes or branches everybody hears the
+same. So the rule reads who came and left, and branches only where somebody did after the beginning; it never reads
+messages.
 """
 
 from __future__ import annotations
