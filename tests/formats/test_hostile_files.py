@@ -91,6 +91,13 @@ def test_errors_of_the_reader_come_back_from_its_process(monkeypatch: pytest.Mon
         read_bounded(read_manuscript, path)
 
 
+def test_a_process_that_was_asked_for_nothing_says_nothing() -> None:
+    """Ctrl-C may come between the start of the process and the name of the file."""
+    command = [sys.executable, "-m", "fabula.formats.bounded_import"]
+    done = subprocess.run(command, input=b"", capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"", b"")
+
+
 def test_alternating_italics_are_not_parsed_beyond_the_limit_of_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     block = make_block(TextRun("a", italic=bool(n % 2)) for n in range(20_000))
     assert block is not None

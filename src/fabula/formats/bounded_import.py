@@ -125,7 +125,10 @@ def _limit_process(seconds: int, memory: int) -> None:
 
 def main() -> None:
     """Read what standard input names and write the result, or the error, to standard output."""
-    read, path, options, seconds, memory = pickle.loads(sys.stdin.buffer.read())
+    work = sys.stdin.buffer.read()
+    if not work:  # Ctrl-C came before the parent could say what to read
+        return
+    read, path, options, seconds, memory = pickle.loads(work)
     _limit_process(seconds, memory)
     gc.disable()  # readers make no cycles, and passes over a large tree take a fifth of the time
     try:
