@@ -10,6 +10,7 @@ from msgspec import Struct
 from sqlalchemy import ColumnElement, Row, and_, desc, literal, or_
 
 from fabula.conversation.edits import NOTHING_DUE, ConversationRecord, add_messages, check_length
+from fabula.conversation.mode_states import choose_states, pass_on_state
 from fabula.conversation.model import Message
 from fabula.conversation.participants import base_id, conv_key, load_participants
 from fabula.conversation.presence import Attendance, load_attendance, load_end
@@ -208,12 +209,22 @@ def delete_message(tx: WriteTransaction, message_id: str, *, expected: int | Non
     deleted = read_struct(Message, row)
     tx.update_row(messages, {"id": message_id}, {}, expected=expected)
     in_conversation = messages.c.conversation_id == row.conversation_id
-    children = tx.rows(messages, in_conversation, messages.c.parent_id == message_id, only=("id", "number"))
+    children = tx.rows(
+        messages,
+        in_conversation,
+        messages.c.parent_id == message_id,
+        order=(messages.c.number,),
+        only=("id", "number", "mode_state"),
+    )
+    pass_on_state(tx, row, children)
     tx.update_rows(messages, {"parent_id": row.parent_id}, in_conversation, messages.c.parent_id == message_id)
     conversation = tx.require(conversations, id=row.conversation_id)
-    values: dict[str, str | int | None] = {"changed": current_timestamp(), **NOTHING_DUE}
+    values: dict[str, Any] = {"changed": current_timestamp(), **NOTHING_DUE}
+    if row.after_number is not None:  # what follows on from it is still on its branch
+        values["deleted_branches"] = [*(conversation.deleted_branches or ()), (row.number, row.after_number)]
     if conversation.leaf_id == message_id:  # who came or left behind it stays so
         values["leaf_id"] = children[-1].id if children else row.parent_id
+        values["mode_state"] = choose_states(tx, conversation, values["leaf_id"])
         if children:
             values["after_number"] = None if children[-1].number == conversation.said - 1 else children[-1].number
     tx.delete_rows(messages, messages.c.id == message_id)
