@@ -150,8 +150,10 @@ class ChatModes:
             _check_state(name, step.state)
         return step
 
-    def explain_state(self, name: str, turn: Turn, reader: str) -> tuple[Sentence, ...]:
-        """Return what a mode tells a person of its state."""
+    def explain_state(self, name: str, turn: Turn, reader: str, leader: str = "") -> tuple[Sentence, ...]:
+        """Return what a mode tells a person of its state; a leader who plays is a reader like any other."""
+        if leader and call_mode(name, self.load(name).is_player, turn, leader):
+            reader = leader
         return call_mode(name, self.load(name).explain_state, turn, reader)
 
     def describe_state(self, name: str, turn: Turn, speaker: str) -> str:

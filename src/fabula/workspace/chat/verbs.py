@@ -272,13 +272,17 @@ class ChatVerbs(ProjectVerbs):
             async for event in events:
                 yield event
 
-    def explain_mode(self, conversation: str, reader: str = "") -> tuple[Sentence, ...]:
-        """Tell the state of the mode in words, a line each; of `reader`, only what this participant may know of it."""
+    def explain_mode(self, conversation: str, reader: str = "", *, leader: str = "") -> tuple[Sentence, ...]:
+        """Tell the state of the mode in words, a line each; of `reader`, only what this participant may know of it.
+
+        Without a reader all of it is told, as to whoever leads a game; a `leader` who plays is told as a reader.
+        """
         view = self._view
         with self._read() as reading:
             chat = load_chat(reading, find_conversation(None, reading, conversation))
             reader = strip_revision(find_participant(view, reading, reader)) if reader else ""
-            return self._modes.explain_state(chat.mode, make_turn(reading, view, chat), reader)
+            leader = strip_revision(find_participant(view, reading, leader)) if leader and not reader else ""
+            return self._modes.explain_state(chat.mode, make_turn(reading, view, chat), reader, leader)
 
     def take_back(self, conversation: str, *, listener: str = "") -> tuple[Message, ...]:
         """Go back to before the last thing a person said, with the state of the mode; return what becomes a branch.
