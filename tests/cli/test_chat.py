@@ -196,9 +196,9 @@ def test_replies_are_given_again_chosen_corrected_and_taken_back(chat: Chat) -> 
         "2. Mara Venn: It was me.",
         "2. Mara Venn: It was the sea.",
         "2. Mara Venn: It was me.",
-        "1. Player: Well?",
-        "2. Mara Venn: It was me.",
-        "   3. Mara Venn: It was me.",
+        "● 1. Player: Well?",
+        "├─○ 3. Mara Venn: It was me.",
+        "● 2. Mara Venn: It was me.  ← you are here",
     ]
     assert "Reply 2 of 2." in chat.told
     assert "Reply 1 of 2." in chat.told
@@ -217,6 +217,63 @@ def test_a_branch_goes_on_from_an_earlier_message(chat: Chat) -> None:
         "Player: Three.",
         "Mara Venn: It was me.",
     ]
+
+
+def test_the_branches_are_shown_as_a_tree(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "One.\nTwo.\n/swipe\nThree.\n/branch 2\n/branch\nFour.\n/branch\n"
+    said = chat.run("--with", "Mara", "--title", "Pier", lines=lines).splitlines()
+    first = said.index("● 1. Player: One.")
+    assert said[first : first + 7] == [
+        "● 1. Player: One.",
+        "● 2. Mara Venn: It was me.  ← you are here",
+        "└─○ 3. Player: Two.",
+        "  ├─○ 4. Mara Venn: It was me.",
+        "  ○ 5. Mara Venn: It was me.",
+        "  ○ 7. Mara Venn: It was me.",
+        "Mara Venn: It was me.",
+    ]
+    assert said[first + 7 :] == [
+        "● 1. Player: One.",
+        "● 2. Mara Venn: It was me.",
+        "├─○ 3. Player: Two.",
+        "│ ├─○ 4. Mara Venn: It was me.",
+        "│ ○ 5. Mara Venn: It was me.",
+        "│ ○ 7. Mara Venn: It was me.",
+        "● 8. Player: Four.",
+        "● 9. Mara Venn: It was me.  ← you are here",
+    ]
+    monkeypatch.setenv("FABULA_LANGUAGE", "zh")
+    assert "● 9. Mara Venn：It was me.  ← 当前位置" in chat.run("--conversation", "Pier", lines="/branch\n")
+
+
+def test_a_tree_has_only_what_whoever_speaks_heard(chat: Chat) -> None:
+    chat.run("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier", lines="@Mara well?\n")
+    for words in (("A secret.", "--to", "Player"), ("Aloud.",)):
+        chat.room.run("history", "record", "Coast", "Pier", words[0], "--as", "Mara", *words[1:])
+    chat.run("--conversation", "Pier", lines="/branch 3\n/whisper Mara Another secret.\n")
+    as_hope = chat.run("--conversation", "Pier", "--as", "Hope Tarn", lines="/branch\n")
+    assert "secret" not in as_hope
+    assert as_hope.splitlines()[-3:] == [
+        "● 1. Player: @Mara well?",
+        "● 2. Mara Venn: It was me.  ← you are here",
+        "└─○ 4. Mara Venn: Aloud.",
+    ]
+    leading = chat.run("--conversation", "Pier", lines="/branch\n")
+    assert "● 3. Mara Venn (to Player only): A secret.\n├─○ 4. Mara Venn: Aloud.\n● 5. Player (to Mara" in leading
+
+
+def test_whoever_leads_a_game_reads_the_roles_and_nobody_who_plays_does(chat: Chat) -> None:
+    people = ("--with", "Mara", "--with", "Hope Tarn", "--with", "Will Tarn", "--title", "Night")
+    chat.run(*people, "--mode", "werewolf", lines="Good evening.\n/mode\n")
+    assert "What it notes, such as roles or scores: /mode" in chat.told
+    roles = re.findall(r"^(Mara Venn|Hope Tarn|Will Tarn): (werewolf|villager)$", chat.told, re.MULTILINE)
+    assert sorted(name for name, _ in roles) == ["Hope Tarn", "Mara Venn", "Will Tarn"]
+    assert [role for _, role in roles].count("werewolf") == 1
+    chat.run("--conversation", "Night", "--as", "Hope Tarn", lines="/mode\n")
+    assert re.findall(r"^(.+): (?:werewolf|villager)$", chat.told, re.MULTILINE) == ["Hope Tarn"]
+    assert "What it notes" not in chat.told
+    events = chat.events("--conversation", "Night", "--as", "Player", lines="/mode\n")
+    assert [one["text"] for one in events if one["event"] == "notice"] == ["The mode is werewolf."]
 
 
 def test_whoever_failed_is_asked_again(chat: Chat) -> None:

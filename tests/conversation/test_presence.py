@@ -12,8 +12,11 @@ from sqlalchemy import event
 from fabula.conversation import edits, history
 from fabula.conversation.model import Message
 from fabula.conversation.presence import Attendance, Presence, PresenceChange, list_changes, load_attendance, load_end
+from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import Sentence
 from fabula.manuscript import projects
+from fabula.store import undo
 from fabula.store.store import Store
 from fabula.store.transaction import WriteTransaction
 
@@ -242,3 +245,52 @@ def test_everybody_hears_what_follows_on_from_where_they_came(acts: list[Act]) -
     first = min((one.number for one in changes if not one.is_at_beginning), default=0)
     later = {number: after for number, after in branches.items() if number >= first}
     assert Attendance(changes, later, attendance.end, said).present == there[at], "earlier branches need not be read"
+
+
+def test_a_branch_whose_first_message_was_deleted_still_begins_where_it_did(coast: Store) -> None:
+    with coast.write(project=P) as tx:
+        edits.leave_conversation(tx, TALK, BO)
+        edits.join_conversation(tx, TALK, CY)
+        say(tx, "m2")
+        say(tx, "n1", BO, parent="m0")
+        say(tx, "n2")
+        history.delete_message(tx, "n1")
+        assert [hearers(tx, one) for one in ("m2", "n2")] == [{ANN, CY}, {ANN, BO}]
+        assert present(tx) == {ANN, BO}
+        say(tx, "n3", BO)
+        edits.select_branch(tx, TALK, "m2")
+        assert present(tx) == {ANN, CY}
+        edits.select_branch(tx, TALK, "n3")
+        assert (present(tx), hearers(tx, "n3")) == ({ANN, BO}, {ANN, BO})
+
+
+def test_a_branch_of_which_nothing_is_left_goes_on_where_it_began(coast: Store) -> None:
+    with coast.write(project=P) as tx:
+        edits.leave_conversation(tx, TALK, BO)
+        say(tx, "m2")
+        say(tx, "n1", BO, parent="m0")
+        history.delete_message(tx, "n1")
+        assert present(tx) == {ANN, BO}
+        say(tx, "n2", BO)
+        history.delete_message(tx, "n2")
+        edits.join_conversation(tx, TALK, CY)
+        say(tx, "n3")
+        assert hearers(tx, "n3") == {ANN, BO, CY}
+        assert [one.id for one in history.read_page(tx, TALK, before=None, limit=9).messages] == ["m0", "n3"]
+
+
+def test_a_deletion_that_is_undone_leaves_the_branch_as_it_was(coast: Store) -> None:
+    with coast.write(project=P) as tx:
+        edits.leave_conversation(tx, TALK, BO)
+        say(tx, "m2")
+        say(tx, "n1", BO, parent="m0")
+        say(tx, "n2")
+    with coast.write(project=P, undo_label=Sentence("deleted")) as tx:
+        history.delete_message(tx, "n1")
+    for act in (undo.undo, undo.redo, undo.undo):
+        with coast.write(project=P) as tx:
+            act(tx)
+            assert (hearers(tx, "n2"), present(tx)) == ({ANN, BO}, {ANN, BO})
+    with coast.read(project=P) as reading:
+        assert load_attendance(reading, TALK).branches == {3: 0}
+        assert reading.require(conversations, id=TALK).deleted_branches is None

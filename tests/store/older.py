@@ -4,15 +4,16 @@ from __future__ import annotations
 
 CONVERSATION_COLUMNS = {
     "fixed_prompts": ("private",),
-    "conversations": ("tokens", "said_due", "tokens_due", "after_number", "branches"),
-    "messages": ("round", "tokens", "pinned", "after_number"),
+    "conversations": ("tokens", "said_due", "tokens_due", "after_number", "branches", "deleted_branches"),
+    "messages": ("round", "tokens", "pinned", "after_number", "mode_state"),
     "summaries": ("heard",),
     "recaps": ("heard",),
 }
 
-# Before these columns are dropped: an index that has one, and a column that older stores have
+# Before these columns are dropped: indexes that have one, and a column that older stores have
 PRESENCE_STATEMENTS = (
     "DROP INDEX ix_messages_branches",
+    "DROP INDEX ix_messages_states",
     "ALTER TABLE presence ADD COLUMN until_number INTEGER",
 )
 

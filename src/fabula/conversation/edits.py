@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from sqlalchemy import Row, bindparam, desc
 
 from fabula.conversation.mentions import find_mentions
+from fabula.conversation.mode_states import choose_states
 from fabula.conversation.model import (
     CLEANED_CORRECTION,
     MAX_MESSAGE_CHARACTERS,
@@ -261,16 +262,18 @@ def select_branch(
     expected: int | None = None,
     place: int | None = None,
 ) -> int:
-    """Make the path to a message the active one, or an empty path; return the conversation's new version.
+    """Make the path to a message the active one, or an empty path, with the states that modes had on it.
 
+    Return the conversation's new version.
     `place` is the number behind which it went on before, where that is known: of a message that was deleted since.
     """
     number = BEGINNING if message_id is None else _find_number(tx, conversation_id, message_id)
     number = number if place is None else place
-    said = tx.require(conversations, id=conversation_id).said
+    row = tx.require(conversations, id=conversation_id)
     values = {
         "leaf_id": message_id,
-        "after_number": None if number == said - 1 else number,
+        "after_number": None if number == row.said - 1 else number,
+        "mode_state": choose_states(tx, row, message_id),
         "changed": current_timestamp(),
         **NOTHING_DUE,  # the recaps that this path needs are not known yet
     }
@@ -355,12 +358,14 @@ def save_tree(
     title: str = "",
     mode: str = "",
     mode_state: Mapping[str, Any] | None = None,
+    kept_states: Mapping[str, Mapping[str, Any]] | None = None,
     created_at: str = "",
 ) -> None:
     """Store a conversation that came with all its branches: each message behind its parent, an empty one too.
 
     `ranges` say who took part, by the places of messages in the tree: who heard each message, on whatever branch it
-    is, and who is present now. So the messages count as added one after the other.
+    is, and who is present now. So the messages count as added one after the other. `kept_states` are those of modes
+    that messages keep, by their ids.
     """
     _check_id(conversation_id)
     at = current_timestamp()
@@ -394,6 +399,8 @@ def save_tree(
     tx.insert(conversations, row)
     _insert_changes(tx, conversation_id, changes, at)
     _insert_messages(tx, conversation_id, stored, {})
+    for ident, states in (kept_states or {}).items():
+        tx.update_rows(messages, {"mode_state": states}, messages.c.id == ident)
 
 
 def _place_changes(ranges: Sequence[Presence], after: int, said: int) -> list[PresenceChange]:
@@ -450,6 +457,9 @@ def _append(
         }
         if row.after_number is not None or branches:
             values |= {"after_number": None, "branches": row.branches + len(branches)}
+        if stored[0].parent_id != row.leaf_id:  # another path, on which modes may have other states
+            conversation = tx.require(conversations, id=conversation_id)
+            values["mode_state"] = choose_states(tx, conversation, stored[0].parent_id)
         tx.change_row(conversations, {"id": conversation_id}, values, returned=RECAP_COUNTERS)
     return stored
 

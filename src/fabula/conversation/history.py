@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Literal
 
 from msgspec import Struct
 from sqlalchemy import ColumnElement, Row, and_, desc, literal, or_
 
 from fabula.conversation.edits import NOTHING_DUE, ConversationRecord, add_messages, check_length
+from fabula.conversation.mode_states import choose_states, pass_on_state
 from fabula.conversation.model import Message
 from fabula.conversation.participants import base_id, conv_key, load_participants
 from fabula.conversation.presence import Attendance, load_attendance, load_end
@@ -29,6 +30,7 @@ _MAX_SORTED = 1000  # conversations of some participants that are read and sorte
 _MAX_COUNTED = 4 * _MAX_SORTED  # conversations of one participant; whoever has more comes last
 _LATEST_FIRST = (desc(conversations.c.changed), conversations.c.id)
 _LATEST = 10_000  # conversations that are looked through for these
+_BATCH = 500  # ids in one query
 
 
 class HistoryPage(Struct, frozen=True):
@@ -36,6 +38,14 @@ class HistoryPage(Struct, frozen=True):
 
     messages: tuple[Message, ...]
     before: str | None
+
+
+class TreeMessage(Struct, frozen=True):
+    """A message in the tree of a conversation, the one before it there, and whether it is on the active path."""
+
+    message: Message
+    parent_id: str | None
+    is_active: bool
 
 
 class FoundMessage(Struct, frozen=True):
@@ -77,6 +87,52 @@ def list_branches(reading: ReadTransaction, conversation_id: str) -> list[Messag
         return []
     rows = reading.rows(messages, in_conversation, order=(messages.c.number,))
     return [read_struct(Message, row) for row in rows if counts[row.parent_id] > 1]
+
+
+def read_tree(
+    reading: ReadTransaction, conversation_id: str, *, newest: int, is_shown: Callable[[Message], bool]
+) -> list[TreeMessage]:
+    """Return where the branches of a conversation begin and end, and the newest messages of the active path.
+
+    Only messages that `is_shown` accepts are in the tree, by their number, speaker and audience. One that is left out
+    passes those that follow it on to the message before.
+    """
+    in_conversation = messages.c.conversation_id == conversation_id
+    columns = ("id", "parent_id", "number", "final", "speaker", "audience", "role")
+    rows = reading.rows(messages, in_conversation, order=(messages.c.number,), only=columns)
+    raw_parents = {row.id: row.parent_id for row in rows}
+    seen = {row.id for row in rows if is_shown(read_struct(Message, row, content=""))}
+    parents = _contract(raw_parents, seen)
+    leaf = reading.require(conversations, id=conversation_id).leaf_id
+    active: list[str] = []
+    while leaf is not None:
+        active = [leaf, *active] if leaf in seen else active
+        leaf = raw_parents.get(leaf)
+    counts = Counter(parents.values())
+    forks = {parent for parent, count in counts.items() if count > 1 or (count and parent == (active or [None])[-1])}
+    kept = {one for one, parent in parents.items() if one not in counts or one in forks or parent in forks}
+    kept |= {*active[-newest:], *active[:1]}
+    shortened, on_path = _contract(parents, kept), frozenset(active)
+    ids = sorted(kept)
+    found = [
+        row
+        for start in range(0, len(ids), _BATCH)
+        for row in reading.rows(messages, messages.c.id.in_(ids[start : start + _BATCH]))
+    ]
+    in_order = sorted((read_struct(Message, row) for row in found), key=lambda one: one.number or 0)
+    return [TreeMessage(one, shortened[one.id], one.id in on_path) for one in in_order]
+
+
+def _contract(parents: Mapping[str, str | None], kept: Set[str]) -> dict[str, str | None]:
+    """Return the nearest kept message before each kept one; parents stand before those that follow them."""
+    nearest: dict[str | None, str | None] = {None: None}
+    found: dict[str, str | None] = {}
+    for one, parent in parents.items():
+        before = nearest.get(parent)
+        if one in kept:
+            found[one] = before
+        nearest[one] = one if one in kept else before
+    return found
 
 
 def find_newest_leaf(reading: ReadTransaction, message_id: str) -> str:
@@ -208,12 +264,22 @@ def delete_message(tx: WriteTransaction, message_id: str, *, expected: int | Non
     deleted = read_struct(Message, row)
     tx.update_row(messages, {"id": message_id}, {}, expected=expected)
     in_conversation = messages.c.conversation_id == row.conversation_id
-    children = tx.rows(messages, in_conversation, messages.c.parent_id == message_id, only=("id", "number"))
+    children = tx.rows(
+        messages,
+        in_conversation,
+        messages.c.parent_id == message_id,
+        order=(messages.c.number,),
+        only=("id", "number", "mode_state"),
+    )
+    pass_on_state(tx, row, children)
     tx.update_rows(messages, {"parent_id": row.parent_id}, in_conversation, messages.c.parent_id == message_id)
     conversation = tx.require(conversations, id=row.conversation_id)
-    values: dict[str, str | int | None] = {"changed": current_timestamp(), **NOTHING_DUE}
+    values: dict[str, Any] = {"changed": current_timestamp(), **NOTHING_DUE}
+    if row.after_number is not None:  # what follows on from it is still on its branch
+        values["deleted_branches"] = [*(conversation.deleted_branches or ()), (row.number, row.after_number)]
     if conversation.leaf_id == message_id:  # who came or left behind it stays so
         values["leaf_id"] = children[-1].id if children else row.parent_id
+        values["mode_state"] = choose_states(tx, conversation, values["leaf_id"])
         if children:
             values["after_number"] = None if children[-1].number == conversation.said - 1 else children[-1].number
     tx.delete_rows(messages, messages.c.id == message_id)

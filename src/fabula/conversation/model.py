@@ -32,8 +32,9 @@ _LINE = make_sentence("{name}: {text}")
 CLEANED_TEXT, CLEANED_CORRECTION = "cleaned", "cleaned_correction"
 GREETING = "greeting"  # among the extras of a message: it is the greeting of a card, which begins every conversation
 STATE_TOLD = "is_state"  # among the extras of an announcement: prompts tell the same as the state of the mode
-ROUND, OTHERS, EARLIER, NOTE = "round", "others", "earlier", "author_note"
-RESERVED_KEYS = (ROUND, OTHERS, EARLIER, NOTE)  # of the stored state of a conversation, which belong to no mode
+# In the stored state of a conversation, of no mode. `earlier` is of older conversations: the states before messages.
+ROUND, OTHERS, BEGUN, NOTE, EARLIER = "round", "others", "begun", "author_note", "earlier"
+RESERVED_KEYS = (ROUND, OTHERS, BEGUN, NOTE, EARLIER)
 
 NotePlace = Literal["depth", "before", "after"]  # in the conversation, or beside what is told of the characters
 

@@ -40,7 +40,7 @@ _CHANGES = RowQuery(
 _END = RowQuery(
     conversations,
     conversations.c.id == bindparam("conversation"),
-    only=("leaf_id", "said", "rounds", "tokens", "after_number", "branches"),
+    only=("leaf_id", "said", "rounds", "tokens", "after_number", "branches", "deleted_branches"),
 )
 _BRANCHES = RowQuery(
     messages,
@@ -325,10 +325,11 @@ def load_attendance(reading: ReadTransaction, conversation_id: str, end: Row[Any
     end = end if end is not None else load_end(reading, conversation_id)
     if end is None:
         return Attendance(changes)
-    branches: Sequence[Row[Any]] = ()
+    branches = dict[int, int](end.deleted_branches or ())
     if end.branches:  # before the first change everybody hears the same
-        branches = reading.query(_BRANCHES, conversation=conversation_id, first=min(later))
-    return Attendance(changes, {row.number: row.after_number for row in branches}, end.after_number, end.said)
+        found = reading.query(_BRANCHES, conversation=conversation_id, first=min(later))
+        branches |= {row.number: row.after_number for row in found}
+    return Attendance(changes, branches, end.after_number, end.said)
 
 
 def list_changes(ranges: Iterable[Presence]) -> list[PresenceChange]:

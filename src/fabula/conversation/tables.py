@@ -80,6 +80,8 @@ conversations = project_table(
     integer_column("said"),  # number of messages ever added; the number of the next message
     integer_column("after_number", None),  # of the message that the next one follows; null: the one added last
     integer_column("branches"),  # messages that follow another one than the one added before
+    # Of those that were deleted: the number of each, and of the message that it followed
+    json_column("deleted_branches", None, info={"type": list[tuple[int, int]]}),
     integer_column("rounds"),
     integer_column("recap_due"),  # the round from which a recap may be due; 0: not known
     integer_column("tokens"),  # of all messages ever added, an estimate
@@ -142,6 +144,8 @@ messages = project_table(
     # Of the message that it followed when it was added; null: the one added before. -1: of none. Deletions change
     # parents, and leave this.
     integer_column("after_number", None),
+    # The states of modes that hold behind it, by the name of the mode, where they changed
+    json_column("mode_state", None, info={"type": dict[str, dict[str, Any]]}),
     project_foreign_key(["conversation_id"], "conversations"),
     UniqueConstraint("project_id", "conversation_id", "number"),
     Index("ix_messages_parent", "project_id", "conversation_id", "parent_id"),
@@ -150,6 +154,12 @@ messages = project_table(
         *("project_id", "conversation_id", "number", "after_number"),
         sqlite_where=text("after_number IS NOT NULL"),
         postgresql_where=text("after_number IS NOT NULL"),
+    ),
+    Index(
+        "ix_messages_states",
+        *("project_id", "conversation_id", "number"),
+        sqlite_where=text("mode_state IS NOT NULL"),
+        postgresql_where=text("mode_state IS NOT NULL"),
     ),
 )
 

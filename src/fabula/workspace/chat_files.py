@@ -300,6 +300,11 @@ def _import_chat(tx: WriteTransaction, chat: Chat, people: _People) -> ImportedC
         title=chat.title,
         mode=chat.mode,
         mode_state=_rename_ids(chat.mode_state, renamed),
+        kept_states={
+            ident: _rename_ids(said.mode_state, renamed)
+            for said, ident in zip(chat.messages, ids, strict=True)
+            if said.mode_state
+        },
         created_at=chat.created_at,
     )
     lines = len({said.line for said in chat.messages})
@@ -380,6 +385,7 @@ def _load_chat(reading: ReadTransaction, conversation_id: str, thread: str) -> S
         attendance=load_attendance(reading, conversation_id),
         participants=load_participants(reading),
         thread=thread,
+        mode_states={row.id: row.mode_state for row in rows if row.mode_state},
     )
 
 

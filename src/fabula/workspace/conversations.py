@@ -13,7 +13,7 @@ from fabula.conversation import edits, history
 from fabula.conversation.cards import CardTexts
 from fabula.conversation.documents import get_document_id
 from fabula.conversation.edits import ConversationRecord, MessageEvent
-from fabula.conversation.history import FoundMessage, HistoryPage, ParticipantMatch
+from fabula.conversation.history import FoundMessage, HistoryPage, ParticipantMatch, TreeMessage
 from fabula.conversation.model import DEFAULT_NOTE_DEPTH, GREETING, NOTE, AuthorNote, Message, MessageKind
 from fabula.conversation.participants import (
     Participant,
@@ -262,6 +262,21 @@ class ConversationVerbs(ProjectVerbs):
         """List every message that has alternatives, whether it is on the path or not."""
         with self._read() as reading:
             return history.list_branches(reading, find_conversation(None, reading, conversation))
+
+    def read_tree(self, conversation: str, *, listener: str = "", newest: PositiveInt = 20) -> list[TreeMessage]:
+        """Read where branches begin and end, and the newest messages of the active path, in the order of their numbers.
+
+        Drafts are not among them. With a `listener`, the id of a participant, only what this one heard is.
+        """
+        with self._read() as reading:
+            ident = find_conversation(None, reading, conversation)
+            attendance = load_attendance(reading, ident)
+
+            def is_shown(said: Message) -> bool:
+                heard = attendance.find_listeners(said) if said.final and listener else None
+                return said.final and (heard is None or strip_revision(listener) in heard)
+
+            return history.read_tree(reading, ident, newest=newest, is_shown=is_shown)
 
     def select(self, conversation: str, message_name: str) -> Message:
         """Make the branch of a message the active one, as far as it goes on; return its newest message."""

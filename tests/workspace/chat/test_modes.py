@@ -152,6 +152,8 @@ def test_the_state_of_a_mode_is_told_in_words_and_secrets_to_those_who_may_know_
     assert explain() == ["Bo: werewolf", "Mara: seer"]
     assert explain("Mara") == ["Mara: seer"]
     assert explain("Cleo") == []
+    assert [str(one) for one in pier.chat.explain_mode("Pier", leader="Ann")] == ["Bo: werewolf", "Mara: seer"]
+    assert [str(one) for one in pier.chat.explain_mode("Pier", leader="Bo")] == ["Bo: werewolf"], "a leader who plays"
 
 
 def test_the_first_message_of_the_whole_history_is_the_task_and_later_ones_follow_up(pier: ProjectHandle) -> None:

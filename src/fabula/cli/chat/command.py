@@ -109,6 +109,8 @@ def chat(
                 warn("Nobody else is present. Let somebody join: /join NAME")
             if chat.mode != DEFAULT_MODE:
                 warn("The mode is {mode}.", mode=chat.mode)
+                if not speaker and session.explain_mode():
+                    warn("What it notes, such as roles or scores: /mode")
             writer = f"{choice.provider.name}/{choice.model}"
             if is_pasted:
                 warn("There is no model: you get each prompt, and paste the answer.")

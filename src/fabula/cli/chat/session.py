@@ -337,6 +337,11 @@ class ChatSession:
         name, _, text = rest.partition(" ")
         return name, text.strip()
 
+    def explain_mode(self) -> Sequence[Sentence]:
+        """Return the state of the mode, as far as the person may read it: all of it for whoever leads and plays not."""
+        chat = self.project.chat
+        return chat.explain_mode(self.id, leader=self.me) if self.hears_all else chat.explain_mode(self.id, self.me)
+
     def show_message(self, said: Message) -> None:
         """Show a message that was chosen or changed."""
         if self.as_json:
@@ -347,8 +352,8 @@ class ChatSession:
         else:
             self.print_numbered(said)
 
-    def print_numbered(self, said: Message, *, is_beside: bool = False, most: int | None = None) -> None:
-        """Print a message with its number."""
+    def print_numbered(self, said: Message, *, is_beside: bool = False) -> None:
+        """Print a message with its number; as JSON, also whether it stands beside the active path."""
         if self.as_json:
             from fabula.workspace.schemas.chat import ListedMessageEvent
             from fabula.workspace.schemas.conversations import describe_message
@@ -356,8 +361,7 @@ class ChatSession:
             described = describe_message(said, self.people)
             print_json_line(ListedMessageEvent(message=described, is_active=not is_beside))
             return
-        line = format_message(said, self.people, self.colours, most=most)
-        print(f"{'   ' if is_beside else ''}{(said.number or 0) + 1}. {line}")
+        print(f"{(said.number or 0) + 1}. {format_message(said, self.people, self.colours)}")
 
     def print_conversation(self) -> None:
         """Print the conversation as JSON."""

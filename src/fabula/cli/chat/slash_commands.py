@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,11 +24,13 @@ from fabula.workspace.conversations import LAST, LAST_WORD
 if TYPE_CHECKING:
     from fabula.cli.chat.session import ChatSession
     from fabula.context.trace import Verdict
+    from fabula.conversation.history import TreeMessage
     from fabula.workspace.chat import SpeakerPrompt
 
 _ROLE = re.compile(r"(?:^|[ ,，])(\w+)[=＝]")
-LISTED_MESSAGES = 20  # by /branch
-WIDTH = 100  # characters of a message in a list
+LISTED_MESSAGES = 20  # of the active path, by /branch
+MAX_TREE_LINES = 200
+TREE_WIDTH = 60  # characters of a message in a tree
 TEXT_ENDINGS, SAVE_ENDING = (".txt", ".md"), ".fabula"  # of the files that /save writes
 
 
@@ -143,18 +145,58 @@ def choose_branch(session: ChatSession, rest: str) -> None:
 
 
 def _list_branches(session: ChatSession) -> None:
-    """List the newest messages with their numbers, and the alternatives beside them."""
-    conversations = session.project.conversations
-    page = conversations.read_page(session.id, limit=LISTED_MESSAGES).messages
-    if not page:
-        raise invalid_request(
-            "Nothing was said here yet. To get back what was taken back, say its number: /branch NUMBER"
-        )
-    for said in page:
-        for one in conversations.list_siblings(session.id, said.id):
-            if one.final and session.may_see(one):
-                session.print_numbered(one, is_beside=one.id != said.id, most=WIDTH)
+    """Show the branches as a tree: the active path on the left, and what goes on beside it."""
+    listener = "" if session.hears_all else session.me
+    tree = session.project.conversations.read_tree(session.id, listener=listener, newest=LISTED_MESSAGES)
+    if not tree:
+        raise invalid_request("Nothing was said here yet.")
+    if session.as_json:
+        for one in tree:
+            session.print_numbered(one.message, is_beside=not one.is_active)
+    else:
+        lines = _draw_tree(session, tree)
+        if len(lines) > MAX_TREE_LINES:
+            session.tell(message("Earlier branches are left out here. /branch NUMBER finds them all the same."))
+        for line in lines[-MAX_TREE_LINES:]:
+            print(line)
     session.tell(message("To go on from one of them: /branch NUMBER"))
+
+
+def _draw_tree(session: ChatSession, tree: Sequence[TreeMessage]) -> list[str]:
+    """Return the lines of a tree; a branch that is left hangs below the message that it follows."""
+    following: dict[str | None, list[TreeMessage]] = {}
+    for one in tree:
+        following.setdefault(one.parent_id, []).append(one)
+    newest = next((one.message.id for one in reversed(tree) if one.is_active), None)
+    lines: list[str] = []
+    # What is still to draw, the next one last: a message, and the beginnings of its line and of those below it
+    waiting: list[tuple[TreeMessage, str, str]] = []
+
+    def add_following(parent: TreeMessage | None, rest: str) -> None:
+        after = following.get(None if parent is None else parent.message.id, [])
+        is_end = parent is not None and parent.message.id == newest  # the active path goes no further
+        trunk = None if is_end or not after else next((one for one in after if one.is_active), after[-1])
+        if trunk is not None:
+            waiting.append((trunk, rest, rest))
+        beside = [one for one in after if one is not trunk]
+        for place, one in enumerate(reversed(beside)):
+            is_last = trunk is None and place == 0
+            waiting.append((one, rest + ("└─" if is_last else "├─"), rest + ("  " if is_last else "│ ")))
+
+    add_following(None, "")
+    while waiting:
+        one, first, rest = waiting.pop()
+        lines.append(first + _draw_message(session, one, one.message.id == newest))
+        add_following(one, rest)
+    return lines
+
+
+def _draw_message(session: ChatSession, one: TreeMessage, is_newest: bool) -> str:
+    """Return a message of a tree: a mark of whether it is on the active path, its number, speaker and first words."""
+    said = one.message
+    line = format_message(said, session.people, session.colours, most=TREE_WIDTH)
+    drawn = f"{'●' if one.is_active else '○'} {(said.number or 0) + 1}. {line}"
+    return render(message("{line}  ← you are here", line=drawn)) if is_newest else drawn
 
 
 def edit(session: ChatSession, rest: str) -> None:
@@ -337,7 +379,7 @@ def set_mode(session: ChatSession, rest: str) -> None:
         session.project.chat.set_mode(session.id, name, roles=roles)
         session.note_change(message("the mode {mode}", mode=session.project.chat.get(session.id).mode))
     session.tell(message("The mode is {mode}.", mode=session.project.chat.get(session.id).mode))
-    for line in session.project.chat.explain_mode(session.id, "" if session.hears_all else session.me):
+    for line in session.explain_mode():
         session.tell(line)
 
 

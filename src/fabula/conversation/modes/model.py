@@ -124,6 +124,10 @@ class Mode:
         """Return what a person reads of the state, a line each; `reader` is whom they speak as, empty for all of it."""
         return ()
 
+    def is_player(self, turn: Turn, participant_id: str) -> bool:
+        """Return whether somebody plays, and reads only the own part of the state also where nobody else is named."""
+        return False
+
     def describe_state(self, turn: Turn, speaker: str) -> str:
         """Return what a speaker is told of the state in the prompt, beside the history; this speaker alone reads it."""
         return ""

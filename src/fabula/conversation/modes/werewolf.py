@@ -46,6 +46,10 @@ class WerewolfMode(Mode):
             if reader in ("", one)
         )
 
+    def is_player(self, turn: Turn, participant_id: str) -> bool:
+        """Return whether somebody has a role."""
+        return participant_id in turn.state.get("roles", {})
+
     def describe_state(self, turn: Turn, speaker: str) -> str:
         """Return the role of the speaker."""
         roles = turn.state.get("roles", {})

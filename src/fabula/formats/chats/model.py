@@ -48,6 +48,7 @@ class ChatMessage(Struct, frozen=True, kw_only=True):
     kind: MessageKind | None = None
     final: bool = True
     audience: tuple[str, ...] | None = None
+    mode_state: JsonObject = {}  # the states of modes that hold behind it, by the name of the mode
     extra: JsonObject = {}
 
 
@@ -92,6 +93,7 @@ class StoredChat(Struct, frozen=True, kw_only=True, dict=True):
     attendance: Attendance
     participants: Participants
     thread: str  # what the folder of the thread is called, for a chat that has none yet
+    mode_states: Mapping[str, JsonObject] = {}  # the states of modes that hold behind a message, by its id
 
     @cached_property
     def path(self) -> tuple[Message, ...]:
@@ -162,6 +164,12 @@ def read_presence(rows: object) -> tuple[ChatPresence, ...]:
         return msgspec.convert(rows, tuple[ChatPresence, ...])
     except msgspec.ValidationError:
         return ()
+
+
+def read_states(value: object) -> JsonObject:
+    """Read the states of modes that hold behind a message, as our own files say it."""
+    is_valid = isinstance(value, dict) and all(isinstance(one, dict) for one in value.values())
+    return value if isinstance(value, dict) and is_valid else {}
 
 
 def clean_name(text: str) -> str:

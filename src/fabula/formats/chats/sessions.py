@@ -31,6 +31,7 @@ from fabula.formats.chats.model import (
     get_text,
     read_kind,
     read_presence,
+    read_states,
 )
 from fabula.formats.chats.session_lock import LOCK_FILE, hold_lock
 from fabula.formats.chats.timestamps import read_timestamp
@@ -170,6 +171,7 @@ def _parse_line(line: int, place: Sentence, row: JsonObject, places: Mapping[str
         "kind": kind is not None,
         "final": isinstance(row.get("final"), bool),
         "audience": isinstance(audience, list) and all(isinstance(one, str) for one in audience),
+        "mode_state": bool(read_states(row.get("mode_state"))),
     }
     before = line - 1 if line else None
     extra: JsonObject = {SESSION: {name: value for name, value in row.items() if not known.get(name)}}
@@ -186,6 +188,7 @@ def _parse_line(line: int, place: Sentence, row: JsonObject, places: Mapping[str
         kind=kind,
         final=row.get("final") is not False,
         audience=tuple(audience) if isinstance(audience, list) and known["audience"] else None,
+        mode_state=read_states(row.get("mode_state")),
         extra=extra,
     )
 
@@ -238,6 +241,8 @@ def _make_rows(chat: StoredChat, said: Sequence[Message], last: object) -> list[
             row["final"] = False
         if one.audience is not None:
             row["audience"] = list(one.audience)
+        if one.id in chat.mode_states:
+            row["mode_state"] = chat.mode_states[one.id]
         parent = None if one.parent_id is None else file_ids.get(one.parent_id)
         if parent is not None and parent != last:
             row["parent_id"] = parent

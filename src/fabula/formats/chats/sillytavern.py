@@ -20,6 +20,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from fabula.conversation.model import (
+    BEGUN,
     DEFAULT_NOTE_DEPTH,
     EARLIER,
     MAX_NOTE_CHARACTERS,
@@ -51,6 +52,7 @@ from fabula.formats.chats.model import (
     get_text,
     read_kind,
     read_presence,
+    read_states,
 )
 from fabula.formats.chats.timestamps import read_timestamp
 from fabula.formats.safe.import_errors import FETCH_AGAIN, refuse_too_large, refuse_unreadable
@@ -63,7 +65,8 @@ _OF_SWIPE = ("send_date", "gen_started", "gen_finished", "extra")  # what a line
 _NOTE_ROLES: tuple[Role, ...] = ("system", "user", "assistant")  # by their numbers
 _NOTE_PLACES: tuple[NotePlace, ...] = ("after", "depth", "before")
 _MAX_INTERVAL = 1_000_000
-_OF_MESSAGES = (ROUND, EARLIER, NOTE)  # what of a stored state is about messages, which have no ids here, or has fields
+# What of a stored state is about messages, which have no ids here, or has fields
+_OF_MESSAGES = (ROUND, EARLIER, NOTE)
 _HEADER = ("chat_metadata", "user_name", "character_name", "create_date")
 
 
@@ -200,9 +203,9 @@ def _parse_line(line: int, place: Sentence, row: JsonObject, parent: int | None)
     role: Role = "system" if is_nobody else "user" if row.get("is_user") else "assistant"
     if is_nobody and own.get("kind") == MessageKind.KNOWLEDGE.value:  # what a mode told
         role = "user"
-    audience = own.get("audience")
+    audience, states = own.get("audience"), read_states(own.get("mode_state"))
 
-    def make(content: str, timestamp: object, fields: JsonObject) -> ChatMessage:
+    def make(content: str, timestamp: object, fields: JsonObject, states: JsonObject | None = None) -> ChatMessage:
         return ChatMessage(
             line=line,
             parent=parent,
@@ -213,11 +216,12 @@ def _parse_line(line: int, place: Sentence, row: JsonObject, parent: int | None)
             kind=read_kind(own.get("kind")),
             final=not is_hidden,
             audience=tuple(map(str, audience)) if isinstance(audience, list) else None,
+            mode_state=states or {},
             extra={SILLYTAVERN: fields},
         )
 
     if not swipes:
-        return [make(text, row.get("send_date"), _keep_text({"fields": {**row, "mes": None}}, text))], 0
+        return [make(text, row.get("send_date"), _keep_text({"fields": {**row, "mes": None}}, text), states)], 0
     information = row.get("swipe_info")
     found: list[ChatMessage] = []
     for place_of_swipe, swipe in enumerate(swipes):
@@ -226,7 +230,7 @@ def _parse_line(line: int, place: Sentence, row: JsonObject, parent: int | None)
             kept_fields = _keep_text({"index": index, "count": len(swipes), "fields": fields}, text)
             if swipe != text:
                 kept_fields |= {"mes": text, "swipe": swipe}
-            found.append(make(text, row.get("send_date"), kept_fields))
+            found.append(make(text, row.get("send_date"), kept_fields, states))
             continue
         info = _get_info(information, place_of_swipe)
         timestamp = info.get("send_date") or row.get("send_date")
@@ -318,6 +322,8 @@ def _describe_own(chat: StoredChat, said: Message) -> JsonObject:
         own["audience"] = [chat.participants.name_of(one) for one in said.audience]
     if get_kind(said) not in (MessageKind.USER, MessageKind.REPLY):
         own["kind"] = get_kind(said).value
+    if said.id in chat.mode_states:
+        own["mode_state"] = chat.mode_states[said.id]
     return own
 
 
@@ -348,7 +354,7 @@ def _describe_chat(chat: StoredChat) -> JsonObject:
     if presence:
         own["presence"] = presence
     state = {name: value for name, value in chat.record.mode_state.items() if name not in _OF_MESSAGES}
-    if state or chat.record.mode not in ("", DEFAULT_MODE):  # the ids in it are those of the participants
+    if state.keys() - {BEGUN} or chat.record.mode not in ("", DEFAULT_MODE):  # with the ids of the participants
         names = {one.participant_id: chat.participants.name_of(one.participant_id) for one in chat.attendance.ranges}
         own |= {"mode": chat.record.mode, "mode_state": state, "participants": names}
     return own

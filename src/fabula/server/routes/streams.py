@@ -10,6 +10,7 @@ from fabula.core.errors import FabulaError
 from fabula.server.routes.channels import CHAT_EXAMPLE, find_chat_project, hide_thread, read_chat_request
 from fabula.server.routes.context import EXAMPLE, read_context_request
 from fabula.server.routes.conversations import PAGE, REMOVED_MESSAGES, find_names
+from fabula.server.routes.lorebooks import SENTENCES
 from fabula.server.routes.route import Answer, Call, Route, make_list, make_record, mount
 from fabula.workspace.chat.events import ChatEvent
 from fabula.workspace.grants import has_limits, refuse_request
@@ -128,6 +129,14 @@ ROUTES = (
                 make_record("MessagesTakenBack", messages=REMOVED_MESSAGES),
             ),
             Route("PUT", "/{conversation}/mode", "set_mode", Right.EDIT, _STATE, {"mode": "group"}),
+            Route(
+                "GET",
+                "/{conversation}/mode",
+                "explain_mode",
+                Right.READ,
+                make_record("ModeExplanation", lines=SENTENCES),
+                {"reader": "Bo"},
+            ),
             Route(
                 "GET",
                 "/{conversation}/prompt",

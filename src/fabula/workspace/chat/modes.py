@@ -27,9 +27,9 @@ from fabula.settings.values import read_values
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.workspace.chat.mentions import list_called_names
 from fabula.workspace.chat.rounds import (
-    ChatRound,
     ChatState,
     announce,
+    begin_mode,
     load_replies,
     store_state,
 )
@@ -38,6 +38,7 @@ from fabula.workspace.names import find_participant
 log = logging.getLogger("fabula.chat")
 
 MODE_SETTINGS = ("Modes.WorkflowMaxRounds",)
+ROLE_MAP = "role_map"  # in the state of a mode: who has which role
 _ALL_MESSAGES = 1_000_000
 
 Answer = TypeVar("Answer")
@@ -79,7 +80,7 @@ class ChatModes:
         self.load(name)
         if not chat.is_begun:
             return self.begin(tx, view, replace(chat, mode=name), roles)
-        known = chat.state.get("role_map", {})
+        known = chat.state.get(ROLE_MAP, {})
         if roles and known and _find_roles(tx, view, chat, roles) != known:
             raise FabulaError(
                 Code.MODE_CHANGED,
@@ -101,7 +102,8 @@ class ChatModes:
         begun = call_mode(chat.mode, mode.start, turn)
         _check_state(chat.mode, begun.state)
         told = announce(tx, chat.record.id, begun.announcements)
-        changed = replace(chat, state=dict(begun.state), round=ChatRound(is_ended=True), is_begun=True)
+        settings = tuple(name for name in (*mode.options, ROLE_MAP) if name in begun.state)
+        changed = begin_mode(tx, chat, begun.state, settings)
         store_state(tx, changed)
         return changed, told
 
@@ -148,8 +150,10 @@ class ChatModes:
             _check_state(name, step.state)
         return step
 
-    def explain_state(self, name: str, turn: Turn, reader: str) -> tuple[Sentence, ...]:
-        """Return what a mode tells a person of its state."""
+    def explain_state(self, name: str, turn: Turn, reader: str, leader: str = "") -> tuple[Sentence, ...]:
+        """Return what a mode tells a person of its state; a leader who plays is a reader like any other."""
+        if leader and call_mode(name, self.load(name).is_player, turn, leader):
+            reader = leader
         return call_mode(name, self.load(name).explain_state, turn, reader)
 
     def describe_state(self, name: str, turn: Turn, speaker: str) -> str:

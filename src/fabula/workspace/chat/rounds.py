@@ -16,7 +16,24 @@ from msgspec.structs import replace
 
 from fabula.conversation import edits
 from fabula.conversation.edits import ConversationRecord
-from fabula.conversation.model import EARLIER, NOTE, OTHERS, RESERVED_KEYS, ROUND, STATE_TOLD, Message, MessageKind
+from fabula.conversation.mode_states import (
+    ModeBeginning,
+    begin_keeping,
+    describe_beginning,
+    get_own_state,
+    keep_state,
+    read_beginnings,
+)
+from fabula.conversation.model import (
+    BEGUN,
+    MAX_SNAPSHOT_MESSAGES,
+    NOTE,
+    OTHERS,
+    ROUND,
+    STATE_TOLD,
+    Message,
+    MessageKind,
+)
 from fabula.conversation.modes import DEFAULT_MODE, Announcement, Step
 from fabula.conversation.participants import Participant, Participants, load_participants, strip_revision
 from fabula.conversation.presence import Attendance, load_attendance
@@ -26,7 +43,6 @@ from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 HISTORY_END = "after"  # among the extras of a reply: the newest message that its speaker had heard
-MAX_EARLIER_STATES = 20  # turns that can be taken back with the state of the mode
 PLAYER_PREFIX = "player:"
 
 
@@ -51,7 +67,7 @@ class ChatState(Struct, frozen=True, kw_only=True):
     state: Mapping[str, Any]
     round: ChatRound
     other_states: Mapping[str, Any]  # of modes that the conversation had before
-    earlier_states: Mapping[str, Mapping[str, Any]]  # of this mode, by the message before which it was so
+    beginnings: Mapping[str, ModeBeginning]  # of this mode and of those before
     attendance: Attendance
     people: Participants
     note: Any = None  # the author's note, as it is stored
@@ -75,8 +91,8 @@ def load_chat(reading: ReadTransaction, conversation_id: str) -> ChatState:
     """Load the state of a chat; a stored round that makes no sense counts as none."""
     row = reading.require(conversations, id=conversation_id)
     record = read_struct(ConversationRecord, row)
-    stored = dict(record.mode_state)
-    running, others, earlier, note = (stored.pop(key, None) for key in RESERVED_KEYS)
+    stored = record.mode_state
+    running, others = stored.get(ROUND), stored.get(OTHERS)
     try:
         chat_round = msgspec.convert(running, ChatRound)
     except msgspec.ValidationError:
@@ -84,13 +100,13 @@ def load_chat(reading: ReadTransaction, conversation_id: str) -> ChatState:
     return ChatState(
         record=record,
         mode=record.mode or DEFAULT_MODE,
-        state=stored,
+        state=get_own_state(stored),
         round=chat_round,
         other_states=others if isinstance(others, dict) else {},
-        earlier_states=earlier if isinstance(earlier, dict) else {},
+        beginnings=read_beginnings(stored),
         attendance=load_attendance(reading, conversation_id, row),
         people=load_participants(reading),
-        note=note,
+        note=stored.get(NOTE),
         is_begun=running is not None,
     )
 
@@ -100,8 +116,9 @@ def store_state(tx: WriteTransaction, chat: ChatState) -> None:
     stored: dict[str, Any] = {**chat.state, ROUND: msgspec.to_builtins(chat.round)}
     if chat.other_states:
         stored[OTHERS] = dict(chat.other_states)
-    if chat.earlier_states:
-        stored[EARLIER] = dict(chat.earlier_states)
+    beginnings = chat.beginnings or begin_keeping(tx, chat.record.leaf_id, chat.mode, chat.record.mode_state)
+    if beginnings:
+        stored[BEGUN] = msgspec.to_builtins(beginnings)
     if chat.note is not None:
         stored[NOTE] = chat.note
     values: dict[str, Any] = {"mode_state": stored, "mode": chat.mode}
@@ -110,19 +127,32 @@ def store_state(tx: WriteTransaction, chat: ChatState) -> None:
     tx.update_rows(conversations, values, conversations.c.id == chat.record.id)
 
 
-def remember_state(chat: ChatState, message_id: str) -> ChatState:
-    """Return a chat that knows the state of its mode from before a message, as it knows those of the latest turns."""
-    earlier = {**chat.earlier_states, message_id: dict(chat.state)}
-    return replace(chat, earlier_states=dict(list(earlier.items())[-MAX_EARLIER_STATES:]))
+def change_state(tx: WriteTransaction, chat: ChatState, state: Mapping[str, Any], behind: str | None) -> ChatState:
+    """Return a chat whose mode has another state behind a message, which keeps it; before any, it begins so."""
+    if state == chat.state:
+        return chat
+    beginnings = dict(chat.beginnings or begin_keeping(tx, chat.record.leaf_id, chat.mode, chat.record.mode_state))
+    if behind is not None:
+        keep_state(tx, behind, chat.mode, state)
+    else:
+        known = beginnings.get(chat.mode, ModeBeginning())
+        beginnings[chat.mode] = replace(known, state=dict(state))
+    return replace(chat, state=dict(state), beginnings=beginnings)
 
 
-def restore_state(tx: WriteTransaction, chat: ChatState, message_id: str) -> None:
-    """Give the mode the state from before a message back, and wait for nobody."""
-    known = [*chat.earlier_states]
-    kept = known[: known.index(message_id)] if message_id in known else known
-    earlier = {one: chat.earlier_states[one] for one in kept}
-    state = chat.earlier_states.get(message_id, chat.state)
-    store_state(tx, replace(chat, state=state, round=ChatRound(is_ended=True), earlier_states=earlier))
+def begin_mode(tx: WriteTransaction, chat: ChatState, state: Mapping[str, Any], settings: tuple[str, ...]) -> ChatState:
+    """Return a chat whose mode begins with a state, behind the newest message; the settings hold on every branch."""
+    leaf = chat.record.leaf_id
+    known = chat.beginnings or begin_keeping(tx, leaf, chat.record.mode or chat.mode, chat.record.mode_state)
+    beginnings = describe_beginning(known, chat.mode, state, settings, is_first=leaf is None)
+    if leaf is not None and chat.mode in known:
+        keep_state(tx, leaf, chat.mode, state)
+    return replace(chat, state=dict(state), round=ChatRound(is_ended=True), beginnings=beginnings, is_begun=True)
+
+
+def end_round(tx: WriteTransaction, conversation_id: str) -> None:
+    """Wait for nobody."""
+    store_state(tx, replace(load_chat(tx, conversation_id), round=ChatRound(is_ended=True)))
 
 
 def announce(tx: WriteTransaction, conversation_id: str, announcements: Iterable[Announcement]) -> list[Message]:
@@ -154,8 +184,13 @@ def retract_secrets(tx: WriteTransaction, conversation_id: str) -> None:
         tx.update_row(conversations, {"id": conversation_id}, {})
 
 
-def begin_step(tx: WriteTransaction, chat: ChatState, step: Step, message_id: str) -> ChatState:
-    """Store the state of the mode, and who is asked next; replies to a whisper are whispers."""
+def begin_step(
+    tx: WriteTransaction, chat: ChatState, step: Step, message_id: str, *, behind: str | None = None
+) -> ChatState:
+    """Store the state of the mode, and who is asked next; replies to a whisper are whispers.
+
+    `behind` is the message behind which the state holds, by default the newest one when the chat was loaded.
+    """
     said = tx.row(messages, id=message_id) if message_id else None
     audience = step.audience
     if audience is None and said is not None and said.audience is not None:
@@ -169,7 +204,8 @@ def begin_step(tx: WriteTransaction, chat: ChatState, step: Step, message_id: st
         audience=audience,
         is_ended=not step.speakers,
     )
-    changed = replace(chat, state=chat.state if step.state is None else dict(step.state), round=running)
+    state = chat.state if step.state is None else dict(step.state)
+    changed = replace(change_state(tx, chat, state, behind or chat.record.leaf_id), round=running)
     store_state(tx, changed)
     return changed
 
@@ -236,10 +272,12 @@ def store_reply(
     chat = load_chat(tx, conversation_id)
     if sibling_of is not None:
         copies = _copy_parallel_replies(tx, chat, row.leaf_id, sibling_of)
+        given = {sibling_of: stored.id, **copies}
         if sibling_of in chat.round.replies and not chat.round.is_ended:
-            given = {sibling_of: stored.id, **copies}
             replies = tuple(given.get(one, one) for one in chat.round.replies)
             store_state(tx, replace(chat, round=replace(chat.round, replies=replies)))
+        else:
+            store_state(tx, replace(chat, round=_find_round(tx, chat, given)))
     else:
         speaker = strip_revision(reply.speaker)
         if chat.round.after == asked_in.after and speaker in chat.round.waiting:
@@ -279,6 +317,33 @@ def _copy_parallel_replies(tx: WriteTransaction, chat: ChatState, leaf: str | No
             edits.copy_changes(tx, chat.record.id, changes.values())
             attendance = load_attendance(tx, chat.record.id)
     return copies
+
+
+def _find_round(tx: ReadTransaction, chat: ChatState, given: Mapping[str, str]) -> ChatRound:
+    """Find the step of replies that are given again, where that is over; `given` has their ids by those of before.
+
+    If the mode went on behind the first ones, it has not yet done so behind these, and is asked once more.
+    """
+    last = tx.row(messages, id=[*given][-1])
+    if last is None or chat.mode not in (last.mode_state or {}):
+        return ChatRound(is_ended=True)
+    replies = [tx.require(messages, id=one) for one in given.values()]
+    is_same_step, message_id, before = True, "", replies[0].parent_id
+    for _ in range(MAX_SNAPSHOT_MESSAGES):
+        row = None if before is None else tx.row(messages, id=before)
+        if row is None or row.kind == MessageKind.USER.value:
+            message_id = "" if row is None else row.id
+            break
+        is_same_step = is_same_step and chat.mode not in (row.mode_state or {})
+        if is_same_step and row.final and row.speaker:
+            replies.insert(0, row)
+        before = row.parent_id
+    return ChatRound(
+        message_id=message_id,
+        after=replies[0].parent_id,
+        speakers=tuple(strip_revision(row.speaker) for row in replies),
+        replies=tuple(row.id for row in replies),
+    )
 
 
 def _is_behind(tx: ReadTransaction, leaf: str | None, message_id: str, number: int) -> bool:

@@ -61,10 +61,9 @@ from fabula.workspace.chat.rounds import (
     begin_step,
     choose_branch,
     dismiss_absent,
+    end_round,
     load_chat,
     load_replies,
-    remember_state,
-    restore_state,
     retract_secrets,
 )
 from fabula.workspace.conversations import LAST, LAST_WORD, find_message, greet
@@ -176,7 +175,6 @@ class ChatVerbs(ProjectVerbs):
                 mode=name,
                 state={**({} if roles else known), **options, **(state or {})},
                 other_states=others,
-                earlier_states={},
                 round=ChatRound(is_ended=True),
             )
             self._modes.begin(tx, view, changed, roles)
@@ -260,6 +258,8 @@ class ChatVerbs(ProjectVerbs):
         )
         yield stored
         if again:
+            for told in await asyncio.to_thread(self._hear_again, ident) if instead_of else ():
+                yield Announced(told)
             yield await asyncio.to_thread(self._end, ident)
             return
         running = (await asyncio.to_thread(self.get, ident)).round
@@ -272,13 +272,17 @@ class ChatVerbs(ProjectVerbs):
             async for event in events:
                 yield event
 
-    def explain_mode(self, conversation: str, reader: str = "") -> tuple[Sentence, ...]:
-        """Tell the state of the mode in words, a line each; of `reader`, only what this participant may know of it."""
+    def explain_mode(self, conversation: str, reader: str = "", *, leader: str = "") -> tuple[Sentence, ...]:
+        """Tell the state of the mode in words, a line each; of `reader`, only what this participant may know of it.
+
+        Without a reader all of it is told, as to whoever leads a game; a `leader` who plays is told as a reader.
+        """
         view = self._view
         with self._read() as reading:
             chat = load_chat(reading, find_conversation(None, reading, conversation))
             reader = strip_revision(find_participant(view, reading, reader)) if reader else ""
-            return self._modes.explain_state(chat.mode, make_turn(reading, view, chat), reader)
+            leader = strip_revision(find_participant(view, reading, leader)) if leader and not reader else ""
+            return self._modes.explain_state(chat.mode, make_turn(reading, view, chat), reader, leader)
 
     def take_back(self, conversation: str, *, listener: str = "") -> tuple[Message, ...]:
         """Go back to before the last thing a person said, with the state of the mode; return what becomes a branch.
@@ -303,7 +307,7 @@ class ChatVerbs(ProjectVerbs):
                 )
             edits.select_branch(tx, chat.record.id, gone[0].parent_id)
             edits.restore_presence(tx, chat.record.id, gone[0].id)
-            restore_state(tx, chat, gone[0].id)
+            end_round(tx, chat.record.id)
             return gone
 
     def inspect(self, conversation: str, participant: str = "", *, choice: ModelChoice | None = None) -> SpeakerPrompt:
@@ -375,7 +379,7 @@ class ChatVerbs(ProjectVerbs):
                     raise
                 step, error = Step(), failure
             later = announce(tx, ident, step.announcements)
-            begin_step(tx, remember_state(chat, said.id), _leave_out(step, played), said.id)
+            begin_step(tx, chat, _leave_out(step, played), said.id, behind=said.id)
         notes = explain_unknown_mentions(view, chat, text) if found.unknown else ()
         people = [chat.people.name_of(one) for one in step.speakers if one in played]
         if people:
@@ -440,9 +444,14 @@ class ChatVerbs(ProjectVerbs):
                 with self._read() as reading:
                     return prompts.prepare_again(reading, load_chat(reading, ident), reply, goes_on=goes_on)
 
+            is_stored = False
             async with aclosing(ask_all([await asyncio.to_thread(prepare)], voice)) as events:
                 async for event in events:
+                    is_stored = is_stored or isinstance(event, ReplyStored)
                     yield event
+        if is_stored and not goes_on:
+            for told in await asyncio.to_thread(self._hear_again, ident):
+                yield Announced(told)
         yield await asyncio.to_thread(self._end, ident)
 
     def _prepare(
@@ -495,6 +504,10 @@ class ChatVerbs(ProjectVerbs):
             told = announce(tx, ident, step.announcements)
             begin_step(tx, chat, _leave_out(step, played), chat.round.message_id)
             return told
+
+    def _hear_again(self, ident: str) -> list[Message]:
+        """Let the mode decide what follows on a reply that was given again; whoever is asked then is waited for."""
+        return self._proceed(ident, self.get(ident).round)
 
     def _find_played(self) -> frozenset[str]:
         """Find the participants whom people play; no model answers for them unless it is asked to by name."""
