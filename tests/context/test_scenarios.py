@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from fabula.codex import Entry, Level
 from fabula.constraints import Constraint, ConstraintKind, ConstraintOrigin
-from fabula.context.assembly import MAX_LOGGED_RULES, LoggedRules
 from fabula.context import (
     NO_CONTINUITY,
     Code,
@@ -42,6 +41,7 @@ from fabula.context import (
     Source,
     View,
 )
+from fabula.context.assembly import MAX_LOGGED_RULES, LoggedRules
 from fabula.context.engine import DEFAULT_SETTINGS
 from fabula.context.request import SourceRequest
 from fabula.core.fragment import LAYERS
