@@ -492,7 +492,15 @@ def main() -> None:
     outcome = measure(kills=options.kills, restarts=options.restarts, half_open=options.half_open)
     for note in outcome.notes:
         print(note)
-    names = ("kills", "lost", "late_jobs", "doubled_jobs", "broken_streams", "other_errors", "restarts")
+    names: tuple[str, ...] = (
+        "kills",
+        "lost",
+        "late_jobs",
+        "doubled_jobs",
+        "broken_streams",
+        "other_errors",
+        "restarts",
+    )
     names += ("done_streams", "problem_streams", "cut_off_streams", "stopped_streams", "kept_answers", "uncoded_ends")
     more = ("edits", "unknown_edits", "messages", "jobs", "streams", "reads", "refusals", "reconnections")
     figures = {name: float(outcome.figures[name]) for name in names} | outcome.longest

@@ -54,7 +54,15 @@ def test_no_label_has_a_title_a_name_or_an_id(client: httpx2.Client, story: Proj
 def test_labels_are_patterns_of_addresses_however_many_are_asked_for(
     client: httpx2.Client, story: ProjectHandle
 ) -> None:
-    bases = ("", "/api", "/api/projects", f"/api/projects/{story.id}/codex", "/api/channels", "/assets", "/open")
+    bases: tuple[str, ...] = (
+        "",
+        "/api",
+        "/api/projects",
+        f"/api/projects/{story.id}/codex",
+        "/api/channels",
+        "/assets",
+        "/open",
+    )
     bases += ("/v1", "/v1/models", "/v1/models/fabula", "/mcp", "/metrics", "/healthz")
     counts = []
     for part in ("one", "two", "three"):

@@ -176,7 +176,7 @@ def test_the_end_of_a_stream_that_was_cut_off_is_told_in_the_language_of_its_rea
     url = f"/api/projects/{story.id}/streams/{stream}"
     with client.stream("GET", url, headers={"Accept-Language": "zh"}) as answer:
         ((_, kind, problem),) = read_events(answer)
-    assert (kind, "服务器" in problem["detail"]) == ("problem", True)
+    assert (kind, "服务器" in str(problem["detail"])) == ("problem", True)
 
 
 def test_the_error_of_a_verb_whose_stream_has_failed_already_is_not_logged(

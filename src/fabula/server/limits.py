@@ -63,8 +63,12 @@ class OpenLimits(Struct, frozen=True):
 def read_open_limits(processes: int = 1) -> OpenLimits:
     """Return how much may be open at once on this machine, for one of some processes that share it."""
     values = SettingValues()
-    names = ("server.openRequests", "server.addressOpenRequests", "server.addressConnections")
-    return OpenLimits(*(values[name] for name in names), 1 / processes)
+    return OpenLimits(
+        values["server.openRequests"],
+        values["server.addressOpenRequests"],
+        values["server.addressConnections"],
+        1 / processes,
+    )
 
 
 class OpenRequests:
