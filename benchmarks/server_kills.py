@@ -8,7 +8,11 @@ restarted, its connections are held open without being carried, and all of its c
 
 `lost` counts what was acknowledged and is not there at the end, or a job without its effect; `late_jobs` jobs that have
 not ended within five minutes; `doubled_jobs` effects that are there twice; `broken_streams` streams that a client could
-not read to their end in order and without a gap, coming back with `Last-Event-ID`; `other_errors` answers that are
+not read to their end in order and without a gap, coming back with `Last-Event-ID`; `problem_streams` streams that were
+read to their end in order, but that end with a coded problem because their process was killed, and `stopped_streams`
+those that ended as stopped: `done_streams` alone have the whole answer. For each of the others the client has what was
+written until then, and can ask again or keep that as the answer, which is tried for some (`kept_answers`);
+`uncoded_ends` are ends that say nothing of that. `other_errors` answers that are
 neither a success nor a 503 with a code while the database is away. `longest_503_s` is the longest time after which such
 a 503 came, and `longest_return_s` the longest from the moment when the database was back to the first success. Of
 `unknown_edits` the server was killed before it answered, so that the client cannot know whether they were made.
@@ -53,6 +57,7 @@ PATIENCE = 300.0  # seconds until a client gives up
 QUEUED = 50  # jobs that may wait
 LONG_LIFE = 12.0  # seconds of every fifth life of a server: longer than a stream without its writer takes to end
 EVENT_ENDS = ("done", "stopped", "problem")
+CUT_OFF = "SERVER_CUT_OFF"  # of a stream whose process was killed
 
 
 class Outcome:
@@ -231,6 +236,8 @@ class Load:
         url, headers = f"{self.base}/chats/{conversation}/send", dict[str, str]()
         method, body = "POST", {"text": f"I say {name}."}
         seen: list[tuple[str, str]] = []
+        texts: list[str] = []
+        end: dict[str, Any] = {}
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             began = time.monotonic()
@@ -247,6 +254,8 @@ class Load:
                         url, method, body = answer.headers.get("location", url), "GET", {}
                         for ident, kind, data in read_events(answer):
                             seen.append((ident, kind))
+                            texts += [data["text"]] if kind == "delta" else []
+                            end = data
                             self._acknowledge(kind, data)
                             headers = {"Last-Event-ID": ident}
                         if seen and seen[-1][1] in EVENT_ENDS:
@@ -261,13 +270,36 @@ class Load:
         if numbers != [str(one) for one in range(1, len(seen) + 1)] or seen[-1][1] not in EVENT_ENDS:
             self.outcome.count("broken_streams", str(seen[-8:]))
         self.outcome.count("streams")
+        if seen and seen[-1][1] in EVENT_ENDS:
+            self._count_end(client, chance, seen[-1][1], end, "".join(texts), conversation)
+
+    def _count_end(
+        self, client: httpx2.Client, chance: Random, kind: str, end: dict[str, Any], text: str, conversation: str
+    ) -> None:
+        """Count how a stream ended; of one that was cut off, keep what there is as the answer, as a client can."""
+        self.outcome.count(f"{kind}_streams")
+        if kind == "done":
+            return
+        if kind == "stopped" and not end.get("reason"):
+            self.outcome.count("uncoded_ends", str(end))
+        if end.get("code") != CUT_OFF:
+            return
+        words = len(text.split())
+        self.outcome.count(
+            "cut_off_streams", f"{words} of {WORDS} words reached the client, which can ask again or paste"
+        )
+        if words:
+            body = {"text": text, "participant": "Bo"}
+            answer = self.request(client, chance, "POST", f"{self.base}/chats/{conversation}/paste", json=body)
+            if answer.status_code == 200 and "event: done" in answer.text:
+                self.outcome.count("kept_answers")
 
     def _acknowledge(self, kind: str, data: dict[str, Any]) -> None:
         if kind in ("message", "reply"):
             self.outcome.messages.add(data["message"]["id"])
             self.outcome.count("messages")
         elif kind in ("problem", "failure") and not (
-            self.may_fail and str(data.get("error", data)["code"]).startswith("STORE_")
+            data.get("code") == CUT_OFF or (self.may_fail and str(data.get("error", data)["code"]).startswith("STORE_"))
         ):
             self.outcome.count("other_errors", str(data))
 
@@ -460,7 +492,16 @@ def main() -> None:
     outcome = measure(kills=options.kills, restarts=options.restarts, half_open=options.half_open)
     for note in outcome.notes:
         print(note)
-    names = ("kills", "lost", "late_jobs", "doubled_jobs", "broken_streams", "other_errors", "restarts")
+    names: tuple[str, ...] = (
+        "kills",
+        "lost",
+        "late_jobs",
+        "doubled_jobs",
+        "broken_streams",
+        "other_errors",
+        "restarts",
+    )
+    names += ("done_streams", "problem_streams", "cut_off_streams", "stopped_streams", "kept_answers", "uncoded_ends")
     more = ("edits", "unknown_edits", "messages", "jobs", "streams", "reads", "refusals", "reconnections")
     figures = {name: float(outcome.figures[name]) for name in names} | outcome.longest
     report(figures | {name: float(outcome.figures[name]) for name in more}, as_json=options.json)

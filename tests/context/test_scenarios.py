@@ -41,6 +41,7 @@ from fabula.context import (
     Source,
     View,
 )
+from fabula.context.assembly import MAX_LOGGED_RULES, LoggedRules
 from fabula.context.engine import DEFAULT_SETTINGS
 from fabula.context.request import SourceRequest
 from fabula.core.fragment import LAYERS
@@ -310,6 +311,18 @@ def test_rules_left_out_are_logged_by_id_and_without_their_text(caplog: pytest.L
     for source, verdict in verdicts(result, Layer.RULES).items():
         assert (source in caplog.text) is (not verdict.included)
     assert "脾气很慢" not in caplog.text
+
+
+def test_the_same_rules_left_out_of_a_project_are_logged_once() -> None:
+    logged = LoggedRules()
+    assert logged.is_new("coast", ["a", "b"])
+    assert not logged.is_new("coast", ["b", "a"])
+    assert logged.is_new("coast", ["a"])
+    assert logged.is_new("other", ["a"])
+    assert not logged.is_new("coast", ["a", "b"])
+    for number in range(2 * MAX_LOGGED_RULES):
+        logged.is_new(str(number), ["a"])
+    assert len(logged._logged) <= MAX_LOGGED_RULES
 
 
 # Stable Prefix Hash

@@ -92,6 +92,10 @@ def test_a_change_of_a_budget_leaves_the_rest_of_it(client: httpx2.Client, story
         refused = call(**given)
         assert (refused.status_code, refused.json()["code"]) == (400, "CONTEXT_REQUEST_INVALID")
         assert near in refused.json()["detail"], refused.json()["detail"]
+    same: list[dict[str, object]] = [{}, {"profile": {}}, {"limits": {}}, {"profile": {"rules": {"ratio": 0.1}}}]
+    for nothing in same:
+        assert call(**nothing, expectedVersion=changed["version"]).json() == changed  # the version is the same too
+    assert call(expectedVersion=changed["version"] + 1).json()["code"] == "CONTEXT_BUDGET_CONFLICT"
     after = client.post("/api/channels/context:budget:get", json={"projectId": story.id}).json()
     assert after == changed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks.server_kills import Load, Outcome, Site, run_kills, run_outages
+from benchmarks.server_kills import EVENT_ENDS, Load, Outcome, Site, run_kills, run_outages
 
 from fabula.workspace.workspace import Workspace
 from tests.postgres import run_postgres
@@ -21,7 +21,9 @@ def outcome(monkeypatch: pytest.MonkeyPatch) -> Outcome:
 
 
 def check(outcome: Outcome) -> None:
-    for name in ("lost", "late_jobs", "doubled_jobs", "broken_streams", "other_errors"):
+    ends = sum(outcome.figures[f"{kind}_streams"] for kind in EVENT_ENDS)
+    assert ends == outcome.figures["streams"] - outcome.figures["broken_streams"]
+    for name in ("lost", "late_jobs", "doubled_jobs", "broken_streams", "uncoded_ends", "other_errors"):
         assert outcome.figures[name] == 0, outcome.notes
     for name in ("edits", "streams", "reads"):
         assert outcome.figures[name] > 0, name

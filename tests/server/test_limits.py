@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,26 +18,33 @@ from hypothesis import strategies as st
 
 from fabula.context import Fragment, FunctionSource, View
 from fabula.context.request import SourceRequest
-from fabula.core.errors import FabulaError
+from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import Manuscript
 from fabula.server.access import OWNER_ACCESS
 from fabula.server.accounts import Accounts
 from fabula.server.limits import (
+    LOOPBACK_FACTOR,
     MAX_BUCKETS,
     MAX_TRIES,
+    OPEN_SECONDS,
     PASSWORDS_AT_ONCE,
     PASSWORDS_WAITING,
+    OpenLimits,
+    OpenRequests,
     RateSettings,
     RequestRates,
     TokenBuckets,
     name_network,
+    read_open_limits,
     read_rates,
 )
 from fabula.server.security import SecurityMiddleware
+from fabula.workspace.project import ProjectHandle
 from fabula.workspace.read_only import open_read_only
 from fabula.workspace.workspace import Workspace
 from tests.blank import lay
 from tests.server.running import run_server
+from tests.server.test_events import wait_until
 
 
 class Gate:
@@ -305,3 +313,73 @@ def test_the_store_is_asked_once_for_a_key_that_many_requests_have(workspace: Wo
     asyncio.run(run())
     assert len(threads) == 1
     assert threading.main_thread().name not in threads
+
+
+def is_open(requests: OpenRequests, person: str | None, address: str = "10.0.0.1") -> bool:
+    with suppress(FabulaError), requests.hold(person, address):
+        return True
+    with pytest.raises(FabulaError) as refused, requests.hold(person, address):
+        pass
+    return refused.value.code is not Code.HTTP_TOO_MANY_OPEN
+
+
+def test_one_person_and_one_address_have_few_requests_open_at_once() -> None:
+    requests = OpenRequests(OpenLimits(for_person=2, for_address=3))
+    with ExitStack() as stack:
+        for _ in range(2):
+            stack.enter_context(requests.hold("ann", "10.0.0.1"))
+        assert not is_open(requests, "ann")
+        assert not is_open(requests, "ann", "10.0.0.2")  # the same person from elsewhere
+        assert is_open(requests, "ann", "127.0.0.1")  # where there may be more
+        with requests.hold("bo", "10.0.0.1"):
+            assert not is_open(requests, "cleo")  # the address has no more
+            assert not is_open(requests, None)
+            assert is_open(requests, "cleo", "10.0.0.2")
+        assert is_open(requests, "cleo")
+    assert is_open(requests, "ann")
+    assert len(requests) == 0  # nothing is remembered of whoever has nothing open
+
+
+def test_a_program_of_this_machine_may_have_many_streams_and_processes_share_the_bounds() -> None:
+    limits = read_open_limits()
+    assert limits.count(limits.for_person, "127.0.0.1") == 100 * LOOPBACK_FACTOR >= 1_200
+    half = read_open_limits(2)
+    assert [half.count(most, "10.0.0.1") for most in (half.for_person, half.for_address, half.connections)] == [
+        50,
+        200,
+        400,
+    ]
+
+
+def test_a_stream_counts_until_it_is_closed(
+    workspace: Workspace, story: ProjectHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.server.limits.LOOPBACK_FACTOR", 1)
+    monkeypatch.setenv("FABULA_OPEN_REQUESTS", "2")
+    url = f"/api/projects/{story.id}/events"
+    with run_server(workspace) as server, server.client() as client:
+        with client.stream("GET", url) as first, client.stream("GET", url) as second:
+            assert (first.status_code, second.status_code) == (200, 200)
+            refused = client.get("/api/projects")
+            assert (refused.status_code, refused.json()["code"]) == (429, "HTTP_TOO_MANY_OPEN")
+            assert refused.headers["retry-after"] == str(OPEN_SECONDS)
+            assert client.get("/healthz").status_code == 200
+        wait_until(lambda: client.get("/api/projects").status_code == 200)
+
+
+def test_one_address_has_few_connections_and_a_trusted_proxy_any_number(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.server.limits.LOOPBACK_FACTOR", 1)
+    monkeypatch.setenv("FABULA_ADDRESS_CONNECTIONS", "2")
+    with run_server(workspace) as server, ExitStack() as stack:
+        clients = [stack.enter_context(server.client()) for _ in range(3)]
+        answers = [one.get("/healthz") for one in clients]
+        assert [one.status_code for one in answers] == [200, 200, 429]
+        assert (answers[2].json()["code"], answers[2].headers["retry-after"]) == ("HTTP_TOO_MANY_OPEN", "5")
+        clients[0].close()
+        wait_until(lambda: clients[2].get("/healthz").status_code == 200)
+    monkeypatch.setenv("FABULA_TRUSTED_PROXIES", "127.0.0.1")
+    with run_server(workspace) as server, ExitStack() as stack:
+        clients = [stack.enter_context(server.client()) for _ in range(4)]
+        assert [one.get("/healthz").status_code for one in clients] == [200] * 4

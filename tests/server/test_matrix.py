@@ -19,9 +19,7 @@ from tests.server.requests import send
 from tests.server.running import RunningServer, run_server
 from tests.server.stories import prepare
 
-ROLES: list[Role] = [
-    role for role in Role if role is not Role.OWNER
-]  # the owner's rights are all, and the examples use them
+ROLES = list(Role)  # of one project; the owner of the store has all rights, and the examples use them
 REFUSALS = {"ACCESS_REQUIRED", "CONTEXT_NOT_ALLOWED", "CONTEXT_INSPECT_FORBIDDEN", "PROJECT_NOT_FOUND"}
 PLAYER_GRANTS = Grants(
     perspectives=frozenset({Perspective.CHARACTER}),
@@ -30,6 +28,9 @@ PLAYER_GRANTS = Grants(
     conversations=frozenset(),
     entries=frozenset(),
 )
+
+
+OWNER = Membership(Role.OWNER)
 
 
 class Matrix:
@@ -49,10 +50,11 @@ class Matrix:
 def matrix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Matrix]:
     with Workspace.open(lay(tmp_path_factory.mktemp("matrix") / "data")) as workspace:
         own, foreign = prepare(workspace).id, workspace.create_project("Somebody else's").id
-        for role in ROLES:  # a model on this machine would be asked, and take its time
-            person = workspace.settings(principal=Principal(user=role.value))
-            person.set("llm.provider", "clipboard", scope="person")
+        series = next(one.id for one in workspace.projects() if one.kind == "series")
+        for user in (*ROLES, "owner of one"):  # a model on this machine would be asked, and take its time
+            workspace.settings(principal=Principal(user=user)).set("llm.provider", "clipboard", scope="person")
         people = {f"token-{role.value}": make_access(role, own) for role in ROLES}
+        people["token-owner"] = Access(user="owner of one", memberships=dict.fromkeys((own, series), OWNER))
         with run_server(workspace, people) as server:
             made = Matrix(server, workspace, own, foreign)
             yield made
@@ -93,12 +95,15 @@ def test_a_route_is_open_to_the_roles_that_have_its_right_and_to_nobody_else(rou
             assert answer.status_code < 500, answer.text
             if role is not Role.PLAYER:  # whose grants the workspace checks
                 assert read_code(answer) not in REFUSALS, (role, answer.text)
+        if not matrix.workspace.store.has_project(matrix.own):  # its owner has deleted it
+            matrix.workspace.restore_project(matrix.own)
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_caller_sees_only_own_projects_in_the_list(role: Role, matrix: Matrix) -> None:
-    listed = matrix.clients[role].get("/api/projects").json()["items"]
-    assert [one["id"] for one in listed] == [matrix.own]
+    listed = {one["id"]: one["kind"] for one in matrix.clients[role].get("/api/projects").json()["items"]}
+    assert listed.pop(matrix.own) == "book"
+    assert list(listed.values()) == ["series"] * (role is Role.OWNER)
 
 
 def test_a_player_sees_through_its_own_character_only(workspace: Workspace, story: ProjectHandle) -> None:

@@ -51,6 +51,30 @@ def test_no_label_has_a_title_a_name_or_an_id(client: httpx2.Client, story: Proj
         assert word not in text
 
 
+def test_labels_are_patterns_of_addresses_however_many_are_asked_for(
+    client: httpx2.Client, story: ProjectHandle
+) -> None:
+    bases: tuple[str, ...] = (
+        "",
+        "/api",
+        "/api/projects",
+        f"/api/projects/{story.id}/codex",
+        "/api/channels",
+        "/assets",
+        "/open",
+    )
+    bases += ("/v1", "/v1/models", "/v1/models/fabula", "/mcp", "/metrics", "/healthz")
+    counts = []
+    for part in ("one", "two", "three"):
+        for base in bases:
+            for method in ("GET", "POST", "HEAD", part.upper()):
+                client.request(method, f"{base}/{part}")
+        labels = re.findall(r"^fabula_http_requests_total{(.*)}", client.get("/metrics").text, re.MULTILINE)
+        assert not [one for one in labels if part in one.lower()]
+        counts.append(len(labels))
+    assert counts[1] == counts[2]
+
+
 def test_metrics_are_for_the_owner_unless_a_setting_opens_them(
     workspace: Workspace, story: ProjectHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:

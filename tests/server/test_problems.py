@@ -148,6 +148,10 @@ def test_a_body_that_cannot_be_read_is_a_coded_refusal(
         "/api/projects/a/codex/%ff",
         "/api/%2e%2e/x",
         "/api//x",
+        "/api/projects/",  # an address has one spelling
+        "/api/projects//",
+        "/mcp/",
+        "/api/projects/a%2F",
     ],
 )
 def test_tricks_with_paths_are_not_found(client: httpx2.Client, path: str) -> None:

@@ -204,6 +204,10 @@ def test_nobody_without_a_token_and_no_page_of_another_site_reaches_it(server: R
         assert owner.get("/mcp", headers=ACCEPT).json()["code"] == "HTTP_METHOD_UNKNOWN"
         plain = owner.post("/mcp", content=b"no json", headers=ACCEPT)
         assert (plain.status_code, plain.json()["code"]) == (415, "HTTP_CONTENT_TYPE")
+        for accept in ("text/html", "application/json;q=0"):
+            other = owner.post("/mcp", json=PING, headers={"accept": accept})
+            assert (other.status_code, other.json()["code"]) == (406, "HTTP_NOT_ACCEPTABLE")
+            assert other.headers["content-type"] == "application/problem+json"
         json = {**ACCEPT, "content-type": "application/json"}
         assert owner.post("/mcp", content=b"no json", headers=json).json()["error"]["code"] == -32700
         for content in (b"x" * 5_000_000, (b"x" * 1_000_000 for _ in range(5))):  # also where no length is announced

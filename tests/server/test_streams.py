@@ -162,9 +162,21 @@ def test_a_stream_whose_writer_was_killed_ends_with_a_numbered_event_for_every_r
     log.append(story.id, stream, [StreamEvent(1, "stream", "{}"), StreamEvent(2, "delta", "{}")])
     url = f"/api/projects/{story.id}/streams/{stream}"
     with client.stream("GET", url, headers={"Last-Event-ID": f"{stream}.4"}) as answer:
-        assert list(read_events(answer)) == [(f"{stream}.5", "stopped", {})]  # which got two that were not kept
+        ((ident, kind, problem),) = read_events(answer)  # whose reader got two that were not kept
+        assert (ident, kind, problem["code"], problem["status"]) == (f"{stream}.5", "problem", "SERVER_CUT_OFF", 503)
     with client.stream("GET", url) as answer:
-        assert [kind for _, kind, _ in read_events(answer)] == ["stream", "delta", "stopped"]
+        assert [kind for _, kind, _ in read_events(answer)] == ["stream", "delta", "problem"]
+
+
+def test_the_end_of_a_stream_that_was_cut_off_is_told_in_the_language_of_its_reader(
+    workspace: Workspace, story: ProjectHandle, client: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.server.streams.LOST_SECONDS", 0.3)
+    stream = workspace.responses.begin_stream(story.id, LOCAL_USER)
+    url = f"/api/projects/{story.id}/streams/{stream}"
+    with client.stream("GET", url, headers={"Accept-Language": "zh"}) as answer:
+        ((_, kind, problem),) = read_events(answer)
+    assert (kind, "服务器" in str(problem["detail"])) == ("problem", True)
 
 
 def test_the_error_of_a_verb_whose_stream_has_failed_already_is_not_logged(
@@ -205,6 +217,31 @@ def test_an_application_ends_while_a_stream_is_running(
     ):
         assert next(kind for _, kind, _ in read_events(answer) if kind == "delta")
     assert "shutdown failed" not in caplog.text
+
+
+def test_a_stream_that_is_read_in_another_process_is_not_stopped(
+    workspace: Workspace, story: ProjectHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.server.streams.LINGER_SECONDS", 0.5)
+    monkeypatch.setattr("fabula.server.streams.READ_SECONDS", 0.1)
+
+    async def speak() -> AsyncGenerator[object, None]:
+        for _ in range(20):
+            await asyncio.sleep(0.1)
+            yield {}
+
+    async def run(*, is_read: bool) -> list[str]:
+        writer, reader = StreamHub(workspace), StreamHub(workspace)
+        live = await writer.start(story.id, LOCAL_USER, speak(), lambda _: ("delta", b"{}"), language="en")
+        if is_read:
+            async for _ in await reader.follow(story.id, LOCAL_USER, live.id, 0):
+                pass
+        assert live.task is not None
+        await live.task
+        return [one.kind for one in live.events]
+
+    assert asyncio.run(run(is_read=True)) == ["stream", *["delta"] * 20, "done"]
+    assert asyncio.run(run(is_read=False))[-1] == "stopped"
 
 
 def test_a_writer_without_events_is_not_taken_for_gone(

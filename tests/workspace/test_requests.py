@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -62,3 +63,13 @@ def test_a_request_made_by_hand_may_call_things_by_their_names(coast: ProjectHan
 def test_a_number_stands_for_a_chapter_in_a_request(coast: ProjectHandle) -> None:
     number: Any = 1
     assert coast.request(document_id=number).document_id == "ch-1"
+
+
+@pytest.mark.parametrize("name", ["ch-2", "2", "The Well"])
+def test_a_cursor_counts_utf16_units_however_the_document_is_named(
+    store: Store, coast: ProjectHandle, name: str
+) -> None:
+    with store.write(project=P) as tx:
+        documents.add(tx, "The Well", text="水𠮷门", document_id="ch-2")  # the middle one is two units
+    data = msgspec.json.encode({"projectId": P, "documentId": name, "cursorPosition": 3})
+    assert coast.read_request(data).cursor == 2

@@ -73,6 +73,8 @@ from fabula.text.windows import TextWindow
 
 log = logging.getLogger("fabula.context")
 
+MAX_LOGGED_RULES = 1_000  # sets of rules of projects
+
 _CONDITION_STATE = "preset:timed"  # the key in the source state for messages that are active or resting
 _VARIABLE_STATE = "macros"  # and for the variables of macros
 _UNLIMITED = 1 << 40
@@ -106,6 +108,23 @@ class _Selected(Struct, frozen=True):
     rendered: RenderedPrompt
 
 
+class LoggedRules:
+    """The sets of rules that were logged as left out of a project, so that each is logged once; few are remembered."""
+
+    def __init__(self) -> None:
+        self._logged: dict[tuple[str, frozenset[str]], None] = {}
+
+    def is_new(self, project_id: str, rules: Sequence[str]) -> bool:
+        """Whether a set of rules was not logged yet for a project; it counts as logged from now on."""
+        key = project_id, frozenset(rules)
+        if key in self._logged:
+            return False
+        if len(self._logged) >= MAX_LOGGED_RULES:
+            self._logged.clear()
+        self._logged[key] = None
+        return True
+
+
 class Assembly(Struct, kw_only=True):
     """One assembly: what stays the same in all its steps."""
 
@@ -118,6 +137,7 @@ class Assembly(Struct, kw_only=True):
     sources: RecipeSources
     gatherer: Gatherer
     limits: Limits
+    logged_rules: LoggedRules
     dry_run: bool
     vantage: Vantage
     place: str  # the conversation and document of the request, as a continuity names them
@@ -258,7 +278,7 @@ class Assembly(Struct, kw_only=True):
         outcomes += [(piece.fragment, Reason.ANCHOR_MISSING, piece.tokens, "") for piece in lost]
         selection.included.append([piece for piece in order.main if piece not in lost] if lost else order.main)
         left_out = selection.rules_left_out
-        if left_out and left_out != self.before.rules_left_out:
+        if left_out and self.logged_rules.is_new(self.request.project_id, left_out):
             log.warning("rules left out of project %s: %s", self.request.project_id, ", ".join(left_out))
         continuity = self.before if self.dry_run else self._make_continuity(prepared, source_request, selected)
         omitted = self._explain_omitted(source_request) if self.dry_run else []

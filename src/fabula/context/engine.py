@@ -15,7 +15,7 @@ from threading import Lock
 from msgspec import Struct
 
 from fabula.context.admission import AdmissionQueue
-from fabula.context.assembly import Assembly, RecipeSources
+from fabula.context.assembly import Assembly, LoggedRules, RecipeSources
 from fabula.context.budget import BudgetProfile, Limits
 from fabula.context.continuity import NO_CONTINUITY, Continuity, continue_from, name_place
 from fabula.context.gather import Gatherer, Source, SourceGroup
@@ -96,6 +96,7 @@ class Engine:
         self._unnamed = [name for name in self._sources if name not in self._named]
         self._tokenizer_for, self._model_for = tokenizer_for, model_for
         self._gatherer = Gatherer(settings.limits)
+        self._logged_rules = LoggedRules()
         self._admission = AdmissionQueue(settings.limits.at_once, settings.limits.waiting)
         self._measures: dict[tuple[str, int | None, str | None, Language], Measure] = {}
         self._count_lock, self._counts = Lock(), (0, 0)
@@ -186,6 +187,7 @@ class Engine:
             sources=setup.sources,
             gatherer=self._gatherer,
             limits=setup.limits,
+            logged_rules=self._logged_rules,
             dry_run=dry_run,
             vantage=vantage,
             place=place,

@@ -24,12 +24,16 @@ class StreamEvent(Struct, frozen=True):
 
 
 class StreamRecord(Struct, frozen=True):
-    """A stream: whose it is, whether it is running, cancelled or ended, and when its writer was last heard of."""
+    """A stream: whose it is, whether it is running, cancelled or ended, and when its writer was last heard of.
+
+    `read_at` is when it was last read in another process than that of its writer.
+    """
 
     id: str
     user: str
     state: str
     changed_at: str
+    read_at: str = ""
 
 
 def begin_stream(tx: WriteTransaction, user: str) -> str:
@@ -62,8 +66,13 @@ def cancel_stream(tx: WriteTransaction, stream_id: str) -> None:
     tx.update_rows(streams, {"state": "cancelled"}, is_running)
 
 
-def close_stream(tx: WriteTransaction, stream_id: str, *, unchanged_since: str, after: int) -> None:
-    """End a stream whose writer is gone, with an event that says so, unless it was heard of meanwhile.
+def note_reader(tx: WriteTransaction, stream_id: str) -> None:
+    """Let the writer of a stream know that somebody reads it in another process."""
+    tx.update_rows(streams, {"read_at": current_timestamp()}, streams.c.id == stream_id)
+
+
+def close_stream(tx: WriteTransaction, stream_id: str, problem: str, *, unchanged_since: str, after: int) -> None:
+    """End a stream whose writer is gone, with a problem that says so, unless it was heard of meanwhile.
 
     The event comes behind those that are kept and behind `after`: a reader may have got more than was kept.
     """
@@ -72,7 +81,7 @@ def close_stream(tx: WriteTransaction, stream_id: str, *, unchanged_since: str, 
         return
     kept = tx.rows(stream_events, stream_events.c.stream_id == stream_id, only=("number",))
     number = max([after, *(one.number for one in kept)]) + 1
-    append_events(tx, stream_id, [StreamEvent(number, "stopped", "{}")], ended=True)
+    append_events(tx, stream_id, [StreamEvent(number, "problem", problem)], ended=True)
 
 
 def read_stream(reading: ReadTransaction, stream_id: str, after: int) -> tuple[StreamRecord, list[StreamEvent]]:
@@ -81,4 +90,4 @@ def read_stream(reading: ReadTransaction, stream_id: str, after: int) -> tuple[S
     later = and_(stream_events.c.stream_id == stream_id, stream_events.c.number > after)
     rows = reading.rows(stream_events, later, order=(stream_events.c.number,))
     events = [StreamEvent(one.number, one.kind, one.data) for one in rows]
-    return StreamRecord(row.id, row.user, row.state, row.changed_at), events
+    return StreamRecord(row.id, row.user, row.state, row.changed_at, row.read_at), events

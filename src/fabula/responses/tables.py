@@ -31,6 +31,7 @@ streams = project_table(
     text_column("state"),  # running, cancelled or ended
     text_column("made_at"),
     text_column("changed_at"),
+    text_column("read_at"),  # when somebody last read it in another process than the one that writes it
 )
 
 stream_events = project_table(

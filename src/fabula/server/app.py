@@ -21,7 +21,7 @@ from fabula.server.completions import make_completion_handlers
 from fabula.server.events import EventHub, make_event_handler
 from fabula.server.handlers import API, RouteTable
 from fabula.server.head_requests import HeadRequests
-from fabula.server.limits import PasswordQueue, read_rates
+from fabula.server.limits import PasswordQueue, read_open_limits, read_rates
 from fabula.server.metrics import METRICS_PATH, ServerMetrics, is_open
 from fabula.server.openapi import make_document
 from fabula.server.page import make_page_handlers
@@ -171,6 +171,7 @@ def make_app(
         accounts,
         hosts=hosts,
         rates=read_rates(processes),
+        open_limits=read_open_limits(processes),
         proxy=read_proxy_settings(),
         open_paths=(METRICS_PATH,) if is_open() else (),
         on_answer=metrics.count_request,

@@ -15,8 +15,9 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
+from fabula.server.limits import name_network, refuse_open
 from fabula.server.problems import choose_language, describe_refusal, encode_refusal
-from fabula.server.security import DEFAULT_HEADERS
+from fabula.server.security import DEFAULT_HEADERS, SecurityMiddleware
 
 MAX_HEADERS = 100
 MAX_HEADER_BYTES = 32_768  # of the first line and all headers
@@ -38,9 +39,20 @@ class BoundedProtocol(HttpToolsProtocol):
         self._reader_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to wait for the first request."""
+        """Begin to wait for the first request, unless the address has too many connections already."""
         super().connection_made(cast("asyncio.Transport", transport))
         self._watch_sender(HEADER_SECONDS, self._end_slow_headers)
+        if self.client is not None and not self._may_connect(self.client[0]):
+            self._refuse(refuse_open())
+
+    def _may_connect(self, address: str) -> bool:
+        """Whether one more connection of an address is allowed; they are only counted where there are many at all."""
+        everybody: Any = self.connections
+        if not isinstance(self.app, SecurityMiddleware) or self.app.may_connect(address, len(everybody)):
+            return True
+        network = name_network(address)
+        own = sum(1 for one in everybody if one.client is not None and name_network(one.client[0]) == network)
+        return self.app.may_connect(address, own)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting for either side."""

@@ -154,7 +154,7 @@ class RouteTable:
             reply = await self._answer_once(route, request, body, start)
             stream_id = reply.headers["location"].rpartition("/")[2]
             after = read_last_event(headers.get("last-event-id", ""), stream_id)
-            followed = await self.streams.follow(project_id, user, stream_id, after)
+            followed = await self.streams.follow(project_id, user, stream_id, after, language=call.language)
             return Stream(followed, media_type=EVENTS, headers=dict(reply.headers))
 
         return self._register(route, handle)
@@ -167,7 +167,9 @@ class RouteTable:
             """Go on with a stream behind `Last-Event-ID`, or from its beginning."""
             access, project_id, stream_id = await self.workspace.call(self._find_stream, request)
             after = read_last_event(request.headers.get("last-event-id", ""), stream_id)
-            return Stream(await self.streams.follow(project_id, access.user, stream_id, after), media_type=EVENTS)
+            language = choose_language(request.headers.get("accept-language", ""))
+            events = await self.streams.follow(project_id, access.user, stream_id, after, language=language)
+            return Stream(events, media_type=EVENTS)
 
         @delete(STREAM_PATH, status_code=204)
         async def cancel(request: Request[Any, Any, Any]) -> None:

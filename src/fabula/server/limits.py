@@ -3,17 +3,18 @@
 Each is a token bucket: it holds some tokens, a request takes one, and new ones come at a steady rate. Whoever finds it
 empty is refused and told when to come back. The buckets belong to one process, and the longest unused are forgotten;
 where several processes answer for one server, each has its share of the rates. Passwords are checked a few at once,
-because each check takes much memory and a thread. On the loopback the rates are a hundred
-times as high, since programs of this machine are its own.
+because each check takes much memory and a thread. What is open at once, such as a stream of events, is bounded for each
+person and each address too. On the loopback the rates and bounds are a hundred times as high, since programs of this
+machine are its own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from ipaddress import IPv6Address, ip_address, ip_network
 from math import ceil
 
@@ -28,6 +29,7 @@ LOOPBACK_FACTOR = 100
 TRIES_PER_SECOND, MAX_TRIES = 5.0, 50  # with unknown keys and with passwords: how many a second, and at once
 PASSWORDS_AT_ONCE, PASSWORDS_WAITING = 2, 16  # that one process checks, and that wait for that
 MAX_BUCKETS = 10_000
+OPEN_SECONDS = 5  # after which whoever has too much open may come back
 
 
 class RateSettings(Struct, frozen=True):
@@ -43,6 +45,60 @@ def read_rates(processes: int = 1) -> RateSettings:
     values = SettingValues()
     for_caller, for_address = values["server.requestsPerSecond"], values["server.addressRequestsPerSecond"]
     return RateSettings(for_caller, for_address, 1 / processes)
+
+
+class OpenLimits(Struct, frozen=True):
+    """How much may be open at once: requests of a person and of an address, and connections of an address."""
+
+    for_person: int = 100
+    for_address: int = 400
+    connections: int = 800
+    share: float = 1.0  # of these that one process has
+
+    def count(self, most: int, address: str) -> int:
+        """Return how many of something one process allows to somebody at an address."""
+        return max(1, int(most * self.share * (LOOPBACK_FACTOR if is_loopback(address) else 1)))
+
+
+def read_open_limits(processes: int = 1) -> OpenLimits:
+    """Return how much may be open at once on this machine, for one of some processes that share it."""
+    values = SettingValues()
+    return OpenLimits(
+        values["server.openRequests"],
+        values["server.addressOpenRequests"],
+        values["server.addressConnections"],
+        1 / processes,
+    )
+
+
+class OpenRequests:
+    """The requests that are open, counted by person and by address; a stream is one for as long as it is read."""
+
+    def __init__(self, limits: OpenLimits) -> None:
+        self.limits = limits
+        self._people, self._addresses = Counter[str](), Counter[str]()
+
+    def __len__(self) -> int:
+        return len(self._people) + len(self._addresses)
+
+    @contextmanager
+    def hold(self, person: str | None, address: str) -> Iterator[None]:
+        """Count a request while the block runs, or refuse it; what is open to everybody has no person."""
+        network, limits = name_network(address), self.limits
+        if self._addresses[network] >= limits.count(limits.for_address, address) or (
+            person is not None and self._people[person] >= limits.count(limits.for_person, address)
+        ):
+            raise refuse_open()
+        held = [(self._addresses, network)] if person is None else [(self._addresses, network), (self._people, person)]
+        for counts, key in held:
+            counts[key] += 1
+        try:
+            yield
+        finally:
+            for counts, key in held:
+                counts[key] -= 1
+                if not counts[key]:
+                    del counts[key]
 
 
 class TokenBuckets:
@@ -137,6 +193,18 @@ def refuse_rate(seconds: float) -> FabulaError:
         Code.HTTP_TOO_MANY_REQUESTS,
         message("There were too many requests. Wait a moment, then try again. Nothing was changed."),
         retry_seconds=ceil(seconds),
+    )
+
+
+def refuse_open() -> FabulaError:
+    """Return the refusal of a request or a connection where too much is open already."""
+    return FabulaError(
+        Code.HTTP_TOO_MANY_OPEN,
+        message(
+            "Too many requests, streams or connections are open already for you or your address. Close some, or wait "
+            "a moment, then try again. Nothing was changed."
+        ),
+        retry_seconds=OPEN_SECONDS,
     )
 
 

@@ -12,10 +12,12 @@ from typing import Any
 import msgspec
 
 from fabula.access.model import Right
+from fabula.core.messages import ENGLISH
 from fabula.core.version import __version__
+from fabula.server.access import refuse_project
 from fabula.server.descriptions import describe_document
 from fabula.server.pages import DEFAULT_LIMIT, MAX_LIMIT
-from fabula.server.problems import MEDIA_TYPE, Problem
+from fabula.server.problems import MEDIA_TYPE, Problem, describe_refusal
 from fabula.server.requests import FILE_FIELD, JSON
 from fabula.server.routes.route import Route
 from fabula.workspace.schemas.events import ProjectEvent
@@ -242,7 +244,7 @@ def make_document(routes: Iterable[Route]) -> dict[str, Any]:
             "responses": {
                 "Problem": {
                     "description": "A refusal with its code.",
-                    "content": {MEDIA_TYPE: {"schema": by_kind[Problem]}},
+                    "content": {MEDIA_TYPE: {"schema": by_kind[Problem], "example": _make_problem()}},
                 }
             },
             "securitySchemes": {
@@ -254,6 +256,11 @@ def make_document(routes: Iterable[Route]) -> dict[str, Any]:
     wire_names = {name for one in components.values() for name in one.get("properties", ())}
     described: dict[str, Any] = describe_document(document, wire_names | {right.value for right in Right})
     return described
+
+
+def _make_problem() -> Any:
+    """Return a refusal that every route of a project has, as it is sent."""
+    return msgspec.to_builtins(describe_refusal(refuse_project(), ENGLISH))
 
 
 def choose_path_example(route: Route, name: str) -> str:

@@ -74,6 +74,7 @@ _CODES_BY_STATUS = {
         Code.HTTP_NOT_FOUND,
     ),
     405: (Code.HTTP_METHOD_UNKNOWN,),
+    406: (Code.HTTP_NOT_ACCEPTABLE,),
     408: (Code.HTTP_TOO_SLOW,),
     409: (
         Code.DOCUMENT_STALE,
@@ -113,6 +114,7 @@ _CODES_BY_STATUS = {
     429: (
         Code.BACKPRESSURE,
         Code.ACCESS_TOO_MANY_TRIES,
+        Code.HTTP_TOO_MANY_OPEN,
         Code.HTTP_TOO_MANY_REQUESTS,
         Code.HTTP_UPLOAD_QUOTA,
     ),
@@ -137,6 +139,7 @@ _CODES_BY_STATUS = {
     ),
     503: (
         Code.LLM_RATE_LIMITED,
+        Code.SERVER_CUT_OFF,
         Code.SERVER_STOPPING,
         Code.STORE_BUSY,
         Code.STORE_CLOSED,

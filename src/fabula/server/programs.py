@@ -15,8 +15,8 @@ from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import ASGIRouteHandler
 
 from fabula.access.model import Right
-from fabula.core.errors import FabulaError
-from fabula.core.messages import list_languages
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import list_languages, message
 from fabula.manuscript.projects import ProjectSummary
 from fabula.mcp.access import McpAccess
 from fabula.mcp.sdk import require_sdk
@@ -126,7 +126,20 @@ class ProgramServer:
 
             body = await receive_body(Request(scope, receive), MAX_BODY)  # the package would refuse it in plain text
             check_content_type(body, get_headers(scope).get("content-type", ""))
-            await self._choose_app(scope["headers"])(scope, _replay(body, receive), send)
+            is_refused = False
+
+            async def send_accepted(sent: MutableMapping[str, Any]) -> None:
+                nonlocal is_refused
+                is_refused |= sent.get("status") == 406  # which the package says with nothing, or in a form of its own
+                if not is_refused:
+                    await send(sent)
+
+            await self._choose_app(scope["headers"])(scope, _replay(body, receive), send_accepted)
+            if is_refused:
+                raise FabulaError(
+                    Code.HTTP_NOT_ACCEPTABLE,
+                    message("Accept both forms of an answer: `Accept: application/json, text/event-stream`."),
+                )
 
         return serve_program
 

@@ -13,6 +13,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from contextlib import nullcontext
 from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
@@ -26,7 +27,7 @@ from fabula.core.tracing import record_span
 from fabula.server.access import Access
 from fabula.server.accounts import Accounts
 from fabula.server.address import LINK_PATH, LOOPBACK
-from fabula.server.limits import RateSettings, RequestRates, TokenBuckets
+from fabula.server.limits import OpenLimits, OpenRequests, RateSettings, RequestRates, TokenBuckets
 from fabula.server.problems import choose_language, describe_exception, describe_refusal, encode_refusal, refuse_address
 from fabula.server.proxies import ProxySettings
 
@@ -72,6 +73,7 @@ class SecurityMiddleware:
         *,
         hosts: Iterable[str] = (),
         rates: RateSettings | None = None,
+        open_limits: OpenLimits | None = None,
         proxy: ProxySettings | None = None,
         open_paths: Iterable[str] = (),
         on_answer: Callable[[Scope, int, float], None] = lambda *_: None,
@@ -87,6 +89,7 @@ class SecurityMiddleware:
         self._proxy = proxy or ProxySettings()
         self._hosts = LOOPBACK | {host.lower() for host in (*hosts, *self._proxy.hosts)}
         self._rates = RequestRates(rates or RateSettings())
+        self._open = OpenRequests(open_limits or OpenLimits())
         self._log_lines = TokenBuckets(1.0, 20.0)
         self._loading: dict[str, asyncio.Task[Access | None]] = {}  # by secret, of callers that the store is asked for
 
@@ -121,19 +124,29 @@ class SecurityMiddleware:
             self._check_host(scope, headers.get("host", ""))
             set_access(scope, *await self._check(scope["method"], scope["path"], headers, address, is_proxy))
             scope["state"].update(fabula_headers=headers, fabula_address=address)
-            if "//" in scope["path"]:  # which the router would read as another address
-                raise refuse_address()
+            if "//" in scope["path"] or (scope["path"].endswith("/") and scope["path"] != PAGE_PATH):
+                raise refuse_address()  # which the router would read as another address
+            access: Access | None = scope["state"]["fabula_access"]
+            is_probe = scope["path"] in HEALTH_PATHS
+            with nullcontext() if is_probe else self._open.hold(None if access is None else access.user, address):
+                await self._answer(scope, receive, send_with_headers)
         except FabulaError as error:
             problem = describe_refusal(error, choose_language(headers.get("accept-language", "")))
             note_code(scope, problem.code)
             await _send_problem(send_with_headers, encode_refusal(problem, scope.get("path", "")))
-            return
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             with record_span("request", method=str(scope["method"])[:10]) as notes:
-                await self.app(scope, _make_receive(receive), send_with_headers)
+                await self.app(scope, _make_receive(receive), send)
                 notes.add("http.route", scope.get("path_template") or "other")
         except Exception as error:  # in the middle of an answer, which then ends: uvicorn would log the text
             describe_exception(error)
+
+    def may_connect(self, address: str, count: int) -> bool:
+        """Whether an address may have so many connections; those of a trusted proxy are of many people."""
+        limits = self._open.limits
+        return count <= limits.count(limits.connections, address) or self._proxy.is_trusted(address)
 
     def _check_host(self, scope: Scope, host: str) -> None:
         """Refuse a request that names another server, or two of them, which are joined by a comma."""

@@ -3,6 +3,8 @@
 The verb that makes the events runs in a task of its own. Whoever started it reads along; a reader who comes back with
 `Last-Event-ID` gets what is missing, from this process or, by the store, from another one. A stream that nobody reads
 for a few seconds is cancelled, and so is one that is asked to stop; what the verb had received by then it has stored.
+A stream whose process was killed cannot go on, because the model would have to be asked again: whoever reads it in
+another process gets the events that were kept, and then a problem with the code `SERVER_CUT_OFF`.
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import ENGLISH, message
 from fabula.responses.streams import StreamEvent
-from fabula.server.problems import describe_exception
+from fabula.server.problems import describe_exception, describe_refusal
 from fabula.workspace.workspace import Workspace
 
 FLUSH_SECONDS = 0.2  # between two writes of events to the store
@@ -25,6 +27,7 @@ POLL_SECONDS = 0.25  # between two looks at the events of another process
 LINGER_SECONDS = 5.0  # that a stream goes on without a reader
 PING_SECONDS = 15.0
 ALIVE_SECONDS = 2.0  # after which a writer that has no events says that it is there
+READ_SECONDS = 2.0  # after which a reader of another process says again that it is there
 LOST_SECONDS = 10.0  # without a word of it after which the writer of another process counts as gone
 
 Event = TypeVar("Event")
@@ -99,11 +102,13 @@ class StreamHub:
         live.task = asyncio.create_task(self._write(live, events, encode, language))
         return live
 
-    async def follow(self, project_id: str, user: str, stream_id: str, after: int) -> AsyncGenerator[bytes, None]:
+    async def follow(
+        self, project_id: str, user: str, stream_id: str, after: int, *, language: str = ENGLISH
+    ) -> AsyncGenerator[bytes, None]:
         """Return the events of a stream behind a number; of another person's stream nothing is said."""
         await self._check_own(project_id, user, stream_id)
         live = self._live.get(stream_id)
-        return live.follow(after) if live is not None else self._poll(project_id, stream_id, after)
+        return live.follow(after) if live is not None else self._poll(project_id, stream_id, after, language)
 
     async def cancel(self, project_id: str, user: str, stream_id: str) -> None:
         """Stop a stream, of this process at once, of another one soon."""
@@ -189,6 +194,7 @@ class StreamHub:
         stored, last_flush, unread_since = 0, loop.time(), loop.time()
         live.written_at = loop.time()
         pending: asyncio.Future[Any] | None = None
+        read_at = ""
         try:
             while True:
                 pending = pending or asyncio.ensure_future(anext(events))
@@ -204,8 +210,12 @@ class StreamHub:
                         return
                 unread_since = now if live.readers else unread_since
                 if now - unread_since > LINGER_SECONDS:
-                    live.add("stopped", b"{}")
-                    return
+                    log = self._workspace.responses
+                    record, _ = await self._workspace.call(log.read_stream, live.project_id, live.id, len(live.events))
+                    if record.read_at == read_at:
+                        live.add("stopped", b"{}")
+                        return
+                    read_at, unread_since = record.read_at, now  # somebody reads it in another process
         except StopAsyncIteration:
             live.add("done", b"{}")
         except asyncio.CancelledError:
@@ -228,12 +238,15 @@ class StreamHub:
         live.written_at = now
         return await self._workspace.call(log.append, live.project_id, live.id, new, ended=ended)
 
-    async def _poll(self, project_id: str, stream_id: str, after: int) -> AsyncGenerator[bytes, None]:
+    async def _poll(self, project_id: str, stream_id: str, after: int, language: str) -> AsyncGenerator[bytes, None]:
         """Yield the events of a stream that another process writes."""
         log, loop = self._workspace.responses, asyncio.get_running_loop()
-        heard, heard_at = "", loop.time()
+        heard, heard_at, noted_at = "", loop.time(), -READ_SECONDS
         while True:
             record, events = await self._workspace.call(log.read_stream, project_id, stream_id, after)
+            if record.state == "running" and loop.time() - noted_at >= READ_SECONDS:
+                await self._workspace.call(log.note_reader, project_id, stream_id)
+                noted_at = loop.time()
             for event in events:
                 after = event.number
                 yield encode_event(stream_id, event)
@@ -242,7 +255,10 @@ class StreamHub:
             if record.changed_at != heard:
                 heard, heard_at = record.changed_at, loop.time()
             elif loop.time() - heard_at > LOST_SECONDS:
-                await self._workspace.call(log.close_stream, project_id, stream_id, unchanged_since=heard, after=after)
+                problem = msgspec.json.encode(describe_refusal(_refuse_cut_off(), language)).decode()
+                await self._workspace.call(
+                    log.close_stream, project_id, stream_id, problem, unchanged_since=heard, after=after
+                )
             else:
                 await asyncio.sleep(POLL_SECONDS)
 
@@ -266,6 +282,16 @@ def _refuse_stopping() -> FabulaError:
     return FabulaError(
         Code.SERVER_STOPPING,
         message("The server was told to stop before the answer was complete. Ask again in a moment."),
+    )
+
+
+def _refuse_cut_off() -> FabulaError:
+    return FabulaError(
+        Code.SERVER_CUT_OFF,
+        message(
+            "The process of the server that wrote this answer has ended before it was complete. What it had written so "
+            "far stands above. Ask again, or keep that as the answer."
+        ),
     )
 
 

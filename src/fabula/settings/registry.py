@@ -662,6 +662,48 @@ _SERVER = (
         ),
     ),
     SettingDefinition(
+        name="server.openRequests",
+        group="server",
+        kind="int",
+        default=100,
+        minimum=1,
+        maximum=1_000_000,
+        scopes=MACHINE,
+        variable="FABULA_OPEN_REQUESTS",
+        sentence=message(
+            "How many requests and streams of events one person may have open at once; the next is refused "
+            "(HTTP_TOO_MANY_OPEN). From this machine itself, a hundred times as many."
+        ),
+    ),
+    SettingDefinition(
+        name="server.addressOpenRequests",
+        group="server",
+        kind="int",
+        default=400,
+        minimum=1,
+        maximum=1_000_000,
+        scopes=MACHINE,
+        variable="FABULA_ADDRESS_OPEN_REQUESTS",
+        sentence=message(
+            "How many requests and streams of events may be open at once from one address, whoever sends them; the "
+            "next is refused (HTTP_TOO_MANY_OPEN). From this machine itself, a hundred times as many."
+        ),
+    ),
+    SettingDefinition(
+        name="server.addressConnections",
+        group="server",
+        kind="int",
+        default=800,
+        minimum=1,
+        maximum=1_000_000,
+        scopes=MACHINE,
+        variable="FABULA_ADDRESS_CONNECTIONS",
+        sentence=message(
+            "How many connections one address may have, open requests or not; the next is refused "
+            "(HTTP_TOO_MANY_OPEN). From this machine itself, a hundred times as many; from a trusted proxy, any number."
+        ),
+    ),
+    SettingDefinition(
         name="server.uploadsPerHour",
         group="server",
         kind="int",

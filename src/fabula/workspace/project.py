@@ -7,7 +7,7 @@ continuity of the last one of its kind, and records what must be remembered.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -383,7 +383,11 @@ class ProjectHandle:
             view = self.view
             if has_limits(self.principal):
                 document = find_granted_document(self, view, document)
-            found = (view.snapshot(Manuscript) or Manuscript()).by_id.get(document)
+            by_id = (view.snapshot(Manuscript) or Manuscript()).by_id
+            if document not in by_id:  # a number or a title
+                with suppress(FabulaError):  # a text that comes along may be of a new document
+                    document = find_view_document(view, document)
+            found = by_id.get(document)
             return None if found is None else found.text
 
         request = read_request(data, text_of, uploads or {}, principal=self.principal)

@@ -24,6 +24,7 @@ from fabula.responses.streams import (
     begin_stream,
     cancel_stream,
     close_stream,
+    note_reader,
     read_stream,
 )
 from fabula.store.precondition import note_changes
@@ -81,10 +82,15 @@ class ResponseLog:
         with self._store.write(project=project_id) as tx:
             return append_events(tx, stream_id, events, ended=ended)
 
-    def close_stream(self, project_id: str, stream_id: str, *, unchanged_since: str, after: int) -> None:
-        """End a stream whose writer is gone, unless it was heard of meanwhile."""
+    def close_stream(self, project_id: str, stream_id: str, problem: str, *, unchanged_since: str, after: int) -> None:
+        """End a stream whose writer is gone with a problem, unless it was heard of meanwhile."""
         with self._store.write(project=project_id) as tx:
-            close_stream(tx, stream_id, unchanged_since=unchanged_since, after=after)
+            close_stream(tx, stream_id, problem, unchanged_since=unchanged_since, after=after)
+
+    def note_reader(self, project_id: str, stream_id: str) -> None:
+        """Let the writer of a stream know that somebody reads it in another process."""
+        with self._store.write(project=project_id) as tx:
+            note_reader(tx, stream_id)
 
     def cancel_stream(self, project_id: str, stream_id: str) -> None:
         """Ask whoever writes a stream to stop."""

@@ -128,18 +128,18 @@ class SettingVerbs:
     ) -> StoredBudget:
         """Change how the project divides its windows, or its limits; refused if it has another version by now.
 
-        What a change leaves out stays as it is.
+        What a change leaves out stays as it is. A change that says nothing leaves the version as it is too.
         """
         project_id = self._require_project()
         label = label_change(message("setting"), "budget")
         with self._store.write(project=project_id, user=self._user, undo_label=label) as tx:
             before = edits.read_budget(tx)
-            edits.update_budget(
-                tx,
-                before.profile if profile is None else profile.apply(before.profile),
-                expected=expected_version,
-                limits=None if limits is None else limits.apply(before.limits),
-            )
+            changed = before.profile if profile is None else profile.apply(before.profile)
+            new_limits = None if limits is None else limits.apply(before.limits)
+            is_same = changed == before.profile and new_limits in (None, before.limits)
+            if is_same and expected_version in (None, before.version):
+                return before
+            edits.update_budget(tx, changed, expected=expected_version, limits=new_limits)
             return edits.read_budget(tx)
 
     def _require_project(self) -> str:
