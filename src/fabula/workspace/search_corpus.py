@@ -17,7 +17,7 @@ from sqlalchemy import Row
 from fabula.conversation.documents import get_document_id
 from fabula.conversation.model import GREETING, Conversations, ConversationState, Message, is_announcement
 from fabula.conversation.participants import Participants, load_participants
-from fabula.conversation.presence import Attendance, load_attendance
+from fabula.conversation.presence import Attendance, load_attendance, name_present
 from fabula.conversation.recaps.model import StoredRecap
 from fabula.conversation.recaps.schedule import find_recap_audience
 from fabula.conversation.snapshot import load_added_messages, load_newest_messages
@@ -72,13 +72,19 @@ def make_conversation_texts(snapshot: Conversations | None) -> ConversationTexts
 
 
 def _make_conversation_document(
-    conversation_id: str, path: Iterable[Message], attendance: Attendance, names: Participants
+    conversation_id: str, path: Iterable[Message], attendance: Attendance, names: Participants, title: str = ""
 ) -> SearchDocument:
     """Make a search document of a conversation's final messages, each known to the participants who were present."""
-    return SearchDocument(CONVERSATION_PREFIX + conversation_id, _make_passages(path, attendance, names))
+    passages = _make_passages(path, attendance, names, is_titled=bool(title))
+    return SearchDocument(CONVERSATION_PREFIX + conversation_id, passages, title)
 
 
-def _make_passages(path: Iterable[Message], attendance: Attendance, names: Participants) -> tuple[Passage, ...]:
+def _make_passages(
+    path: Iterable[Message], attendance: Attendance, names: Participants, *, is_titled: bool, follows: int = -1
+) -> tuple[Passage, ...]:
+    """Make the passages of a path, or of what was added behind the message with the number `follows`."""
+    final = [message for message in path if message.final]
+    before = (follows, *(message.number or 0 for message in final))
     return tuple(
         Passage(
             f"history:{message.id}",
@@ -87,10 +93,12 @@ def _make_passages(path: Iterable[Message], attendance: Attendance, names: Parti
             known_to=attendance.find_knowers(message),
             at=message.timestamp,
             speaker=names.name_of(message.speaker),
+            number=message.number or 0,
+            follows=number,
+            present=() if is_titled else name_present(message, attendance, names),
         )
-        for message in path
-        if message.final
-        and message.content.strip()
+        for number, message in zip(before, final, strict=False)
+        if message.content.strip()
         and not is_announcement(message)
         and not message.extra.get(GREETING)  # no other conversation is told of it, and its own one shows or offers it
     )
@@ -178,12 +186,17 @@ class StoredConversations:
         if old is not None and old.attendance.changes == attendance.changes:
             added = load_added_messages(reading, row.id, old.state, state)
             if added is not None:
-                passages = (*old.document.passages, *_make_passages(added, attendance, self._names))
+                last = old.document.passages[-1].number if old.document.passages else -1
+                passages = (
+                    *old.document.passages,
+                    *_make_passages(added, attendance, self._names, is_titled=bool(row.title), follows=last),
+                )
                 if len(passages) > MAX_MESSAGES + WINDOW_STEP:
                     passages = passages[-MAX_MESSAGES:]
-                return _ReadConversation(SearchDocument(old.document.id, passages), state, attendance)
+                return _ReadConversation(SearchDocument(old.document.id, passages, row.title), state, attendance)
         path = load_newest_messages(reading, row.id, row.leaf_id, MAX_MESSAGES)
-        return _ReadConversation(_make_conversation_document(row.id, path, attendance, self._names), state, attendance)
+        document = _make_conversation_document(row.id, path, attendance, self._names, row.title)
+        return _ReadConversation(document, state, attendance)
 
 
 def _load_recaps(reading: ReadTransaction) -> list[SearchDocument]:
