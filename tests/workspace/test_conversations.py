@@ -65,8 +65,8 @@ def test_the_player_of_a_chinese_project_has_a_chinese_name(store: Store) -> Non
     with Workspace(store) as workspace:
         fog = workspace.project("fog")
         fog.participants.add("林远", persona="寡言。")
-        assert [one.name for one in fog.chat.start(title="码头").present if one.id.startswith("player:")] == ["玩家"]
-        assert fog.participants.ensure_player().name == "玩家"
+        assert [one.name for one in fog.chat.start(title="码头").present if one.id.startswith("player:")] == ["作者"]
+        assert fog.participants.ensure_player().name == "作者"
 
 
 def test_the_player_is_made_once(party: ProjectHandle) -> None:

@@ -173,7 +173,8 @@ def _render_retrieved(heading: TextBlock, pieces: Sequence[MeasuredFragment]) ->
     """Fragments under their heading, and the messages of each conversation under its own."""
     blocks: list[TextBlock] = []
     for conversation, group in groupby(pieces, lambda piece: piece.conversation):
-        blocks += _with_heading(heading, [*group]) if conversation is None else _render_messages([*group])
+        together = [*group]
+        blocks += _with_heading(heading, together) if conversation is None else _render_messages(together)
     return blocks
 
 

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence, Set
 
 from msgspec import Struct
 
+from fabula.conversation.cards import Cards
 from fabula.conversation.history import find_conversations
-from fabula.conversation.model import GREETING, Conversations, ConversationState, Message, is_announcement
+from fabula.conversation.model import Conversations, ConversationState, Message, is_announcement
 from fabula.conversation.participants import Participants
 from fabula.conversation.presence import Attendance, load_attendance, name_present
 from fabula.conversation.recaps.model import StoredRecap
@@ -78,10 +79,11 @@ def load_recap_snapshot(
     before: RecapSnapshot | None = None,
     changed_recaps: Set[str] | None = None,
     changed_conversations: Set[str] | None = None,
+    cards: Cards | None = None,
 ) -> RecapSnapshot:
     """Load the texts of the conversations of a snapshot; `before` is shared as far as nothing changed."""
     old = before.by_conversation if before is not None else {}
-    loader = _Loader(reading, project, participants)
+    loader = _Loader(reading, project, participants, cards or Cards())
     found: dict[str, ConversationRecaps] = {}
     for name, state in conversations.states.items():
         known, attendance = old.get(name), conversations.attendances[name]
@@ -133,6 +135,7 @@ class _Loader(Struct, frozen=True):
     reading: ReadTransaction
     project: Project
     participants: Participants
+    cards: Cards
 
     def find_rounds(self, name: str, path: Sequence[Message], earlier: ConversationRecaps | None) -> frozenset[int]:
         """Return the numbers of the rounds on the active path."""
@@ -245,7 +248,7 @@ class _Loader(Struct, frozen=True):
             newest = load_newest_messages(self.reading, record.id, record.leaf_id, QUOTED_MESSAGES)
             final = [said for said in newest if said.final]
             for follows, said in zip((None, *final), final, strict=False):
-                if is_announcement(said) or said.extra.get(GREETING):
+                if is_announcement(said) or self.cards.is_greeting(said):
                     continue
                 names = () if record.title else name_present(said, own, self.participants)
                 earlier = EarlierMessage(

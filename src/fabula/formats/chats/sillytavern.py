@@ -22,6 +22,7 @@ from msgspec import to_builtins
 from fabula.conversation.model import (
     DEFAULT_NOTE_DEPTH,
     EARLIER,
+    GREETING,
     MAX_NOTE_CHARACTERS,
     MAX_NOTE_DEPTH,
     NOTE,
@@ -213,7 +214,7 @@ def _parse_line(line: int, place: Sentence, row: JsonObject, parent: int | None)
             kind=read_kind(own.get("kind")),
             final=not is_hidden,
             audience=tuple(map(str, audience)) if isinstance(audience, list) else None,
-            extra={SILLYTAVERN: fields},
+            extra={SILLYTAVERN: fields, **({GREETING: True} if own.get(GREETING) is True else {})},
         )
 
     if not swipes:
@@ -318,6 +319,8 @@ def _describe_own(chat: StoredChat, said: Message) -> JsonObject:
         own["audience"] = [chat.participants.name_of(one) for one in said.audience]
     if get_kind(said) not in (MessageKind.USER, MessageKind.REPLY):
         own["kind"] = get_kind(said).value
+    if said.extra.get(GREETING) and SILLYTAVERN not in said.extra:  # what came from a file goes out as it came
+        own[GREETING] = True
     return own
 
 
