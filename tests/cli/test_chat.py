@@ -91,7 +91,7 @@ def test_a_first_name_and_the_names_of_the_codex_entry_ask_one_of_several(chat: 
         assert chat.run(*people, lines=f"@{name} well?\n") == "Will Tarn: Mind the swell.\n"
     assert chat.run(*people, lines="@Miss Venn well?\n") == "Mara Venn: It was me.\n"
     assert "Nobody" not in chat.told
-    assert chat.run(*people, lines="/whisper Miss Venn well?\n") == "Mara Venn: It was me.\n"
+    assert chat.run(*people, lines="/whisper Miss Venn well?\n") == "Mara Venn (to Writer only): It was me.\n"
 
 
 def test_a_mention_of_nobody_who_is_present_is_told(chat: Chat) -> None:
@@ -234,7 +234,7 @@ def test_a_whisper_is_heard_by_one_and_who_says_so(chat: Chat) -> None:
     lines = "/whisper Mara Venn Meet me.\n/who\n/whisper Mara\n"
     said = chat.run("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier", lines=lines, code=1)
     assert said.splitlines() == [
-        "Mara Venn: It was me.",
+        "Mara Venn (to Writer only): It was me.",
         "Hope Tarn (@Hope, @Mrs Tarn)",
         "Mara Venn (@Mara, @Miss Venn)",
         "Writer (you)",
@@ -577,7 +577,7 @@ def test_a_chat_in_chinese_holds_no_english(chat: Chat, monkeypatch: pytest.Monk
 def test_lines_of_a_chat_in_chinese_have_chinese_punctuation(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FABULA_LANGUAGE", "zh")
     said = chat.run("--with", "Mara", lines="/whisper Mara 是谁？\n/who\n").splitlines()
-    assert "Mara Venn：It was me." in said
+    assert "Mara Venn（只对Writer）：It was me." in said
     assert any(line.endswith("（你）") for line in said)
     assert not [line for line in said if re.search(r"[^\x00-\x7f](?:: | \()", line) or line.startswith("Mara Venn: ")]
 
@@ -649,7 +649,7 @@ def test_an_empty_answer_leaves_one_out_and_the_others_are_asked(chat: Chat) -> 
 
 def test_a_refused_answer_leaves_one_out_and_the_others_are_asked(chat: Chat) -> None:
     people = ("--with", "Hope Tarn", "--with", "Mara", "--with", "Will Tarn", "--title", "Pier")
-    lines = "Well?\nTin.\n.\nPlayer: I think so.\n.\nSwell.\n.\n"
+    lines = "Well?\nTin.\n.\nWriter: I think so.\n.\nSwell.\n.\n"
     chat.run(*people, lines=lines, at=("--provider", "clipboard"), code=1)
     refused = re.search(r"(?m)^LLM_OTHER_SPEAKER: (.+) was asked, and the answer is in the name of Writer", chat.told)
     assert refused
@@ -796,7 +796,7 @@ def test_a_prompt_to_be_pasted_says_for_whom_it_is_and_who_says_what(chat: Chat)
     prompt = (chat.room.folder / "prompt.txt").read_text()
     assert prompt.startswith("[A prompt for Hope Tarn.")
     assert "[assistant]\nMara Venn: Me." in prompt
-    assert "[user]\nPlayer: Mara well?" in prompt
+    assert "[user]\nWriter: Mara well?" in prompt
 
 
 def test_a_message_that_is_too_long_for_the_window_is_taken_back(chat: Chat) -> None:

@@ -196,7 +196,7 @@ def _render_late(pieces: Sequence[MeasuredFragment], measure: Measure) -> list[T
     earlier = [piece for piece in pieces if piece.heading is not None]
     blocks = _with_heading(measure.headings["late"], [piece for piece in pieces if piece.heading is None])
     if earlier:
-        blocks += [*_render_retrieved(measure.headings["late"], earlier), measure.headings["now"]]
+        blocks += [*_render_retrieved(measure.headings["late"], earlier), measure.headings["earlier_end"]]
     return blocks
 
 

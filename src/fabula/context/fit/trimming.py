@@ -79,7 +79,7 @@ def fit(
     minimum = budget.profile.immediate.minimum
     late = measure.headings["late"].tokens
     if any(piece.heading for piece in candidates.retrieved):
-        late += measure.headings["now"].tokens
+        late += measure.headings["earlier_end"].tokens
     headings = measure.headings["retrieved"].tokens + late
     if not reselect:  # each block of late joiners has a heading, and may split a message in two
         blocks = len({*before.late_after.values()})
