@@ -897,13 +897,17 @@ def test_undo_leaves_a_change_from_elsewhere_alone(chat: Chat, monkeypatch: pyte
 
     def change_elsewhere(self: ChatSession, label: Any) -> None:
         note_change(self, label)
-        self.project.participants.add("Iris Vale")
+        self.project.participants.add(f"Iris Vale {self.id}")
 
     monkeypatch.setattr(ChatSession, "note_change", change_elsewhere)
     chat.run("--with", "Mara", "--title", "Pier", lines="Well?\n/edit 2 Nobody.\n/undo\n", code=1)
     assert "Something else was changed since:" in chat.told
     assert "Iris Vale" in chat.room.run("participant", "list", "Coast")
     assert "2. Mara Venn: Nobody." in chat.room.run("history", "show", "Coast", "Pier")
+    as_hope = ("--with", "Mara", "--as", "Hope Tarn", "--title", "Quay")
+    chat.run(*as_hope, lines="Well?\n/edit 2 Nobody.\n/undo\n", code=1)
+    assert "There is nothing here that could be taken back." in chat.told, "as where there is nothing"
+    assert "Something else was changed" not in chat.told
 
 
 def test_recaps_are_not_promised_where_no_model_can_make_them(chat: Chat) -> None:

@@ -90,10 +90,12 @@ def split_at_macros(text: str) -> list[str]:
     """Return what stands before, between and behind the macros of a text; the text alone where it has none."""
     parts, depth, start = list[str](), 0, 0
     for found in _TOKEN.finditer(text):
-        opens, closes = found[0] == "{{", found[0] == "}}"
-        if depth == 0 and not closes:
+        step = {"{{": 1, "}}": -1}.get(found[0], 0)
+        if depth + step < 0:  # it closes nothing
+            continue
+        if depth == 0:
             parts.append(text[start : found.start()])
-        depth = depth + 1 if opens else max(depth - 1, 0) if closes else depth
+        depth += step
         if depth == 0:
             start = found.end()
     return [*parts, text[start:] if depth == 0 else ""]
