@@ -73,7 +73,7 @@ def test_each_line_of_a_pipe_is_answered(chat: Chat) -> None:
     assert "vllm/gpt-4o-mini answers" in chat.told
     assert 'To go on later: fabula chat Coast --conversation "Mara Venn"' in chat.told
     shown = chat.room.run("history", "show", "Coast", "Mara Venn")
-    assert shown.splitlines()[:2] == ["1. Player: Who lit the lamp?", "2. Mara Venn: It was me."]
+    assert shown.splitlines()[:2] == ["1. Writer: Who lit the lamp?", "2. Mara Venn: It was me."]
 
 
 def test_a_mention_asks_one_of_several(chat: Chat) -> None:
@@ -91,7 +91,7 @@ def test_a_first_name_and_the_names_of_the_codex_entry_ask_one_of_several(chat: 
         assert chat.run(*people, lines=f"@{name} well?\n") == "Will Tarn: Mind the swell.\n"
     assert chat.run(*people, lines="@Miss Venn well?\n") == "Mara Venn: It was me.\n"
     assert "Nobody" not in chat.told
-    assert chat.run(*people, lines="/whisper Miss Venn well?\n") == "Mara Venn: It was me.\n"
+    assert chat.run(*people, lines="/whisper Miss Venn well?\n") == "Mara Venn (to Writer only): It was me.\n"
 
 
 def test_a_mention_of_nobody_who_is_present_is_told(chat: Chat) -> None:
@@ -161,9 +161,9 @@ def test_a_conversation_goes_on_by_name_or_as_the_newest_of_the_same(chat: Chat)
     chat.run("--with", "Mara", lines="One.\n")
     chat.run("--with", "Mara", "--with", "Hope Tarn", lines="Two.\n")
     chat.run("--with", "Mara", "--title", "Pier", lines="Three.\n")
-    assert chat.run("--continue", "--with", "Mara").splitlines()[0] == "Player: Three."
-    assert chat.run("--conversation", "Mara Venn").splitlines()[0] == "Player: One."
-    assert chat.run("--continue").splitlines()[0] == "Player: Three."
+    assert chat.run("--continue", "--with", "Mara").splitlines()[0] == "Writer: Three."
+    assert chat.run("--conversation", "Mara Venn").splitlines()[0] == "Writer: One."
+    assert chat.run("--continue").splitlines()[0] == "Writer: Three."
     titles = [one["title"] for one in chat.room.read("history", "list", "Coast")]
     assert {"Pier", "Mara Venn", "Hope Tarn, Mara Venn"} <= set(titles)
     assert len(titles) == 4  # the sample has one of its own
@@ -196,7 +196,7 @@ def test_replies_are_given_again_chosen_corrected_and_taken_back(chat: Chat) -> 
         "2. Mara Venn: It was me.",
         "2. Mara Venn: It was the sea.",
         "2. Mara Venn: It was me.",
-        "● 1. Player: Well?",
+        "● 1. Writer: Well?",
         "├─○ 3. Mara Venn: It was me.",
         "● 2. Mara Venn: It was me.  ← you are here",
     ]
@@ -212,9 +212,9 @@ def test_a_branch_goes_on_from_an_earlier_message(chat: Chat) -> None:
     chat.run("--with", "Mara", "--title", "Pier", lines="One.\nTwo.\n/branch 2\nThree.\n")
     shown = chat.room.run("history", "show", "Coast", "Pier")
     assert [line.partition(". ")[2] for line in shown.splitlines()] == [
-        "Player: One.",
+        "Writer: One.",
         "Mara Venn: It was me.",
-        "Player: Three.",
+        "Writer: Three.",
         "Mara Venn: It was me.",
     ]
 
@@ -291,14 +291,14 @@ def test_a_whisper_is_heard_by_one_and_who_says_so(chat: Chat) -> None:
     lines = "/whisper Mara Venn Meet me.\n/who\n/whisper Mara\n"
     said = chat.run("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier", lines=lines, code=1)
     assert said.splitlines() == [
-        "Mara Venn: It was me.",
+        "Mara Venn (to Writer only): It was me.",
         "Hope Tarn (@Hope, @Mrs Tarn)",
         "Mara Venn (@Mara, @Miss Venn)",
-        "Player (you)",
-        "Message 2 was heard by Mara Venn, Player.",
+        "Writer (you)",
+        "Message 2 was heard by Mara Venn, Writer.",
     ]
     assert "Say to whom, and what: /whisper NAME TEXT" in chat.told
-    assert "Player (to Mara Venn only): Meet me." in chat.room.run("history", "show", "Coast", "Pier")
+    assert "Writer (to Mara Venn only): Meet me." in chat.room.run("history", "show", "Coast", "Pier")
 
 
 def test_what_is_whispered_to_others_is_not_shown(chat: Chat) -> None:
@@ -336,7 +336,7 @@ def test_whoever_speaks_as_somebody_reads_only_what_they_heard(chat: Chat) -> No
         "/why evening",
     )
     said = chat.run("--conversation", "Pier", "--as", "Hope Tarn", lines="\n".join(lines), code=1)
-    assert (chat.room.folder / "heard.txt").read_text() == "Player: @Mara Good evening.\n\nMara Venn: Yes.\n"
+    assert (chat.room.folder / "heard.txt").read_text() == "Writer: @Mara Good evening.\n\nMara Venn: Yes.\n"
     assert "rubies" not in said + chat.told.replace("rubiess", "")
     assert chat.told.count("The prompt of Hope Tarn holds nothing called 'XYZZYX'.") == 2
     assert "You speak as Hope Tarn, and see the prompt of nobody else." in chat.told
@@ -353,7 +353,7 @@ def test_recaps_help_and_saves(chat: Chat) -> None:
     assert all(f"/{one.name}" in said for one in COMMANDS)
     assert "There are no summaries or recaps yet." in chat.told
     assert "There is a file talk.txt already." in chat.told
-    assert (chat.room.folder / "talk.txt").read_text() == "Player: Well?\n\nMara Venn: It was me.\n"
+    assert (chat.room.folder / "talk.txt").read_text() == "Writer: Well?\n\nMara Venn: It was me.\n"
     assert (chat.room.folder / "coast.fabula").is_file()
     assert len(chat.server.exchanges) == 1
 
@@ -367,16 +367,16 @@ def test_lines_that_make_no_sense_are_refused_and_the_chat_goes_on(chat: Chat) -
     assert "/again" in chat.told
     assert "not text in UTF-8" in chat.told
     assert "Nobody has replied yet." in chat.told
-    assert "1. Player: /slash" in chat.room.run("history", "show", "Coast", "Pier")
+    assert "1. Writer: /slash" in chat.room.run("history", "show", "Coast", "Pier")
 
 
 def test_a_player_who_has_left_is_told_how_to_come_back(chat: Chat) -> None:
     chat.run("--with", "Mara", "--title", "Pier", lines="Well?\n")
-    chat.room.run("history", "leave", "Coast", "Pier", "Player")
+    chat.room.run("history", "leave", "Coast", "Pier", "Writer")
     told = chat.run("--conversation", "Pier", lines="Hello?\n", code=2)
-    assert "Player has left this conversation. Let them join first: fabula history join Coast Pier Player" in told
+    assert "Writer has left this conversation. Let them join first: fabula history join Coast Pier Writer" in told
     assert "Hello?" not in chat.room.run("history", "show", "Coast", "Pier")
-    chat.room.run("history", "join", "Coast", "Pier", "Player")
+    chat.room.run("history", "join", "Coast", "Pier", "Writer")
     chat.room.run("history", "leave", "Coast", "Pier", "Mara Venn")
     said = chat.run("--conversation", "Pier", lines="/more\n/swipe\n", code=1)
     assert "Nobody else is present. Let somebody join: /join NAME" in chat.told
@@ -386,8 +386,8 @@ def test_a_player_who_has_left_is_told_how_to_come_back(chat: Chat) -> None:
 
 
 def test_nobody_whispers_to_themselves(chat: Chat) -> None:
-    chat.run("--with", "Hope Tarn", "--title", "Pier", lines="One.\n/whisper Player Two.\n", code=1)
-    assert "You speak as Player. Say to whom else: /whisper NAME TEXT" in chat.told
+    chat.run("--with", "Hope Tarn", "--title", "Pier", lines="One.\n/whisper Writer Two.\n", code=1)
+    assert "You speak as Writer. Say to whom else: /whisper NAME TEXT" in chat.told
     assert "Two." not in chat.room.run("history", "show", "Coast", "Pier")
 
 
@@ -445,7 +445,7 @@ def test_a_greeting_begins_the_chat(chat: Chat) -> None:
     chat.room.run("participant", "add", "Coast", "Bo")
     chat.room.run("participant", "card", "Coast", "Bo", "--first-message", "{{char}} nods to {{user}}.")
     said = chat.run("--with", "Bo", "--greeting", "Bo", "--title", "Pier", lines="", at=("--provider", "clipboard"))
-    assert "Bo: Bo nods to Player." in said
+    assert "Bo: Bo nods to Writer." in said
     assert "Nothing was said, so the conversation was not kept." in chat.told
     chat.run("--with", "Bo", "--greeting", "Mara", code=2)
     assert "Mara Venn has no greeting." in chat.told
@@ -464,7 +464,7 @@ def test_without_a_model_the_prompt_is_shown_and_the_answer_pasted(chat: Chat) -
     chat.run("--conversation", "Pier", "--prompt", "prompt.txt", lines="/again\nYes.\n", at=none)
     assert "The prompt for Mara Venn is in prompt.txt." in chat.told
     assert "Again?" in (chat.room.folder / "prompt.txt").read_text()
-    assert chat.room.run("history", "show", "Coast", "Pier").endswith("Player: Again?\n5. Mara Venn: Yes.\n")
+    assert chat.room.run("history", "show", "Coast", "Pier").endswith("Writer: Again?\n5. Mara Venn: Yes.\n")
 
 
 def test_names_and_commands_are_completed() -> None:
@@ -530,7 +530,7 @@ class Terminal:
         os.write(self._master, keys.encode())
 
     def wait_for_prompt(self) -> None:
-        wait_until(lambda: _ESCAPES.sub("", self.shown).endswith("Player> "), seconds=60)
+        wait_until(lambda: _ESCAPES.sub("", self.shown).endswith("Writer> "), seconds=60)
 
     def answer(self, line: str, shown: str) -> None:
         """Type a line at a prompt, and wait for what follows and for the next prompt."""
@@ -571,7 +571,7 @@ def test_a_terminal_completes_names_and_shows_them_in_colour(chat: Chat) -> None
         assert terminal.end() == 0
     assert re.search(r"(\x1b\[[0-9;]*m)+Hope Tarn\x1b\[0m: I count tin\.", terminal.shown)
     assert "To go on later:" in terminal.shown
-    assert chat.room.run("history", "show", "Coast", "Hope Tarn, Mara Venn").startswith("1. Player: @Hope Tarn well?")
+    assert chat.room.run("history", "show", "Coast", "Hope Tarn, Mara Venn").startswith("1. Writer: @Hope Tarn well?")
 
 
 def test_no_colour_where_nobody_wants_it(chat: Chat) -> None:
@@ -606,7 +606,7 @@ def test_ctrl_c_stops_the_answer_keeps_what_came_and_the_chat_goes_on(chat: Chat
         terminal.answer("And now?", "It was me.")
         assert terminal.end() == 0
     shown = chat.room.run("history", "show", "Coast", "Pier")
-    assert re.match(r"1\. Player: Well\?\n2\. Mara Venn: word [word ]+\n3\. Player: And now\?\n", shown)
+    assert re.match(r"1\. Writer: Well\?\n2\. Mara Venn: word [word ]+\n3\. Writer: And now\?\n", shown)
 
 
 def test_a_message_is_corrected_in_the_editor(chat: Chat) -> None:
@@ -628,13 +628,13 @@ def test_a_chat_in_chinese_holds_no_english(chat: Chat, monkeypatch: pytest.Monk
     commands = "|".join(one.name for one in COMMANDS)
     names = r"Mara Venn|Well\?|vllm/gpt-4o-mini|`background = 名称`|models\.toml|fabula chat.*|[A-Z_]{5,}:"
     told = re.sub(rf"/({commands})\b|{names}", "", chat.told)
-    assert find_words(told) - {"Player"} == set()
+    assert find_words(told) - {"Writer"} == set()
 
 
 def test_lines_of_a_chat_in_chinese_have_chinese_punctuation(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FABULA_LANGUAGE", "zh")
     said = chat.run("--with", "Mara", lines="/whisper Mara 是谁？\n/who\n").splitlines()
-    assert "Mara Venn：It was me." in said
+    assert "Mara Venn（只对Writer）：It was me." in said
     assert any(line.endswith("（你）") for line in said)
     assert not [line for line in said if re.search(r"[^\x00-\x7f](?:: | \()", line) or line.startswith("Mara Venn: ")]
 
@@ -663,7 +663,7 @@ def test_a_conversation_is_saved_as_plain_text_from_a_terminal(chat: Chat) -> No
         terminal.answer("Well?", "It was me.")
         terminal.answer("/save talk.md", "The conversation is saved in talk.md.")
         assert terminal.end() == 0
-    assert (chat.room.folder / "talk.md").read_text() == "Player: Well?\n\nMara Venn: It was me.\n"
+    assert (chat.room.folder / "talk.md").read_text() == "Writer: Well?\n\nMara Venn: It was me.\n"
 
 
 def test_save_names_what_it_writes_and_how_to_name_another_file(chat: Chat) -> None:
@@ -706,9 +706,9 @@ def test_an_empty_answer_leaves_one_out_and_the_others_are_asked(chat: Chat) -> 
 
 def test_a_refused_answer_leaves_one_out_and_the_others_are_asked(chat: Chat) -> None:
     people = ("--with", "Hope Tarn", "--with", "Mara", "--with", "Will Tarn", "--title", "Pier")
-    lines = "Well?\nTin.\n.\nPlayer: I think so.\n.\nSwell.\n.\n"
+    lines = "Well?\nTin.\n.\nWriter: I think so.\n.\nSwell.\n.\n"
     chat.run(*people, lines=lines, at=("--provider", "clipboard"), code=1)
-    refused = re.search(r"(?m)^LLM_OTHER_SPEAKER: (.+) was asked, and the answer is in the name of Player", chat.told)
+    refused = re.search(r"(?m)^LLM_OTHER_SPEAKER: (.+) was asked, and the answer is in the name of Writer", chat.told)
     assert refused
     assert f"To ask {refused[1]} again: /again {refused[1]}" in chat.told
     shown = chat.room.run("history", "show", "Coast", "Pier").splitlines()
@@ -722,9 +722,9 @@ def test_numbers_of_the_list_stand_for_conversations_and_participants(chat: Chat
     assert "This conversation is called Pier 2." in chat.told
     listed = room.run("history", "list", "Coast", "--limit", "2", "--page", "2").splitlines()
     assert listed[1].split()[0] == "3"
-    assert "Player: Quay?" in room.run("history", "show", "Coast", "3")
-    assert "Player: Pier?" in room.run("history", "show", "Coast", "1")
-    found = room.run("history", "list", "Coast", "--with", "Player", "--only")
+    assert "Writer: Quay?" in room.run("history", "show", "Coast", "3")
+    assert "Writer: Pier?" in room.run("history", "show", "Coast", "1")
+    found = room.run("history", "list", "Coast", "--with", "Writer", "--only")
     assert "There is no such conversation." in found
     assert "The list has no page 9." in room.run("history", "list", "Coast", "--page", "9")
     numbers = [line.split()[0] for line in room.run("participant", "list", "Coast").splitlines()[1:]]
@@ -732,11 +732,11 @@ def test_numbers_of_the_list_stand_for_conversations_and_participants(chat: Chat
 
 
 def test_people_join_and_leave_and_the_mode_changes_within_the_chat(chat: Chat) -> None:
-    lines = "Well?\n/join Hope Tarn\n/join Hope Tarn\nAnd now?\n/leave Hope\n/mode quiz\n/mode\n/leave Player\n/undo\n"
+    lines = "Well?\n/join Hope Tarn\n/join Hope Tarn\nAnd now?\n/leave Hope\n/mode quiz\n/mode\n/leave Writer\n/undo\n"
     said = chat.run("--with", "Mara", "--title", "Pier", lines=lines, code=1).splitlines()
     assert said.count("Hope Tarn: I count tin.") == 1
     assert chat.told.count("The mode is quiz.") == 2
-    assert "You speak as Player." in chat.told
+    assert "You speak as Writer." in chat.told
     assert "Taken back: the mode quiz" in chat.told
     chat.run("--conversation", "Pier", "--with", "Will Tarn", lines="/quit\n")
     assert "Will Tarn takes part from now on. To take that back: /leave Will Tarn" in chat.told
@@ -765,10 +765,10 @@ def test_ids_are_not_shown_where_names_belong(chat: Chat) -> None:
     people = ("--with", "Iris Vale", "--with", "Mara", "--title", "Pier")
     chat.server.script = lambda exchange: openai_answer("Yes.")(exchange)
     said = chat.run(*people, lines="Well?\n/whisper Mara QQWW\n/why @Iris QQWW\n/why Well\n/leave Will Tarn\n", code=1)
-    assert "Iris Vale does not know this; known to Mara Venn, Player" in said
+    assert "Iris Vale does not know this; known to Mara Venn, Writer" in said
     assert "There is no entry" not in chat.told
     shown = chat.room.run("inspect", "Coast", "--conversation", "Pier", "--speaker", "Iris Vale")
-    refused = chat.room.run("history", "record", "Coast", "Pier", "Hm.", "--as", "Player", "--to", "Iris Vale")
+    refused = chat.room.run("history", "record", "Coast", "Pier", "Hm.", "--as", "Writer", "--to", "Iris Vale")
     chat.room.run("history", "leave", "Coast", "Pier", "Iris Vale")
     refused += chat.room.run("history", "record", "Coast", "Pier", "Hm.", "--as", "Iris Vale", code=2)
     refused += chat.room.run("history", "leave", "Coast", "Pier", "Iris Vale", code=2)
@@ -807,7 +807,7 @@ def test_the_list_of_participants_shows_players_and_cards(chat: Chat) -> None:
     chat.room.run("participant", "add", "Coast", "Bo")
     chat.room.run("participant", "card", "Coast", "Bo", "--first-message", "Hm.")
     rows = {line.split()[1]: line for line in chat.room.run("participant", "list", "Coast").splitlines()[1:]}
-    assert rows["Player"].rstrip().endswith("player")
+    assert rows["Writer"].rstrip().endswith("player")
     assert rows["Bo"].rstrip().endswith("character card")
 
 
@@ -843,7 +843,7 @@ def test_a_prompt_to_be_pasted_says_for_whom_it_is_and_who_says_what(chat: Chat)
     said = chat.run("--with", "Mara", lines=lines, at=("--provider", "clipboard"))
     second = said.split("[A prompt for Mara Venn. Each part of it stands below its role.]\n")[2]
     assert second.startswith("\n[system]\n")
-    assert "[user: Player]\nWell?" in second
+    assert "[user: Writer]\nWell?" in second
     assert "[assistant: Mara Venn]\nIt was the sea." in second
     assert second.index("It was the sea.") < second.index("Really?") < second.index("[Mara Venn speaks next.")
     people = ("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier")
@@ -853,7 +853,7 @@ def test_a_prompt_to_be_pasted_says_for_whom_it_is_and_who_says_what(chat: Chat)
     prompt = (chat.room.folder / "prompt.txt").read_text()
     assert prompt.startswith("[A prompt for Hope Tarn.")
     assert "[assistant]\nMara Venn: Me." in prompt
-    assert "[user]\nPlayer: Mara well?" in prompt
+    assert "[user]\nWriter: Mara well?" in prompt
 
 
 def test_a_message_that_is_too_long_for_the_window_is_taken_back(chat: Chat) -> None:
@@ -890,7 +890,7 @@ def test_undo_takes_back_what_a_reply_went_on_with(chat: Chat) -> None:
     added = "what was added to message 2"
     assert taken_back == [added, "the correction of message 2", added]
     shown = chat.room.run("history", "show", "Coast", "Pier").splitlines()
-    assert shown[:2] == ["1. Player: Well?", "2. Mara Venn: It was me. It was me."]
+    assert shown[:2] == ["1. Writer: Well?", "2. Mara Venn: It was me. It was me."]
     write_card(chat, first_message="The lamp is out.")
     lines = "/more\nWell, of course.\n.\n/undo\n"
     chat.run("--with", "Bo", "--greeting", "Bo", "--title", "Quay", lines=lines, at=("--provider", "clipboard"))
@@ -903,21 +903,21 @@ def test_whoever_speaks_as_somebody_takes_back_and_corrects_what_they_heard(chat
     chat.run(*both, lines="@Mara one?\n/leave Will Tarn\n@Mara two?\n/join Hope Tarn\n/quit\n")
     as_hope = ("--conversation", "Pier", "--as", "Hope Tarn")
     said = chat.run(*as_hope, lines="/undo\n/edit Gone.\n/who\n", code=1)
-    assert "There is nothing here that Hope Tarn could take back. Nothing was changed." in chat.told
+    assert "There is nothing here that could be taken back." in chat.told
     assert "Hope Tarn heard no message 'last'." in chat.told
     assert "Will Tarn" not in said
     assert "Will Tarn" in chat.run("--conversation", "Pier", lines="/who\n")
     event = chat.events(*as_hope, lines="/who\n")[-1]["conversation"]
-    assert {one["name"] for one in event["presence"]} == {"Hope Tarn", "Mara Venn", "Player"}
+    assert {one["name"] for one in event["presence"]} == {"Hope Tarn", "Mara Venn", "Writer"}
     assert len(event["convKey"].split("|")) == 3
     assert event["opening"] == ""
     chat.run(*as_hope, lines="@Mara three?\n")
-    chat.room.run("history", "record", "Coast", "Pier", "A secret.", "--as", "Player", "--to", "Mara")
+    chat.room.run("history", "record", "Coast", "Pier", "A secret.", "--as", "Writer", "--to", "Mara")
     said = chat.run(*as_hope, lines="/edit It was nobody.\n/undo\n/undo\n", code=1)
     assert "secret" not in said + chat.told
     assert "6. Mara Venn: It was nobody." in said
     assert "Taken back: the correction of message 6" in chat.told
-    assert "There is nothing here that Hope Tarn could take back." in chat.told
+    assert "There is nothing here that could be taken back." in chat.told
     assert "A secret." in chat.room.run("history", "show", "Coast", "Pier")
 
 
@@ -929,7 +929,7 @@ def test_branch_lists_whispers_for_whoever_leads_and_in_json_by_an_event_of_its_
     listed = [(one["message"]["number"], one["isActive"]) for one in events if one["event"] == "listed"]
     assert listed == [(0, True), (1, False), (2, True), (3, True)]
     assert not [one for one in events if one["event"] == "message"]
-    chat.room.run("history", "record", "Coast", "Pier", "Another.", "--as", "Mara", "--to", "Player")
+    chat.room.run("history", "record", "Coast", "Pier", "Another.", "--as", "Mara", "--to", "Writer")
     said = chat.run("--conversation", "Pier", "--as", "Hope Tarn", lines="/branch\n")
     assert "A secret." in said
     assert "Another." not in said
@@ -937,8 +937,8 @@ def test_branch_lists_whispers_for_whoever_leads_and_in_json_by_an_event_of_its_
 
 def test_no_model_speaks_as_the_person(chat: Chat) -> None:
     both = ("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier")
-    chat.run(*both, lines="@Mara well?\n/again Player\n", code=1)
-    assert "You speak as Player, so no model does. Say it yourself, or ask somebody else: /again NAME" in chat.told
+    chat.run(*both, lines="@Mara well?\n/again Writer\n", code=1)
+    assert "You speak as Writer, so no model does. Say it yourself, or ask somebody else: /again NAME" in chat.told
     chat.room.run("participant", "add", "Coast", "Ann", "--kind", "player")
     chat.run("--conversation", "Pier", lines="/join Ann\n/again Ann\n", code=1)
     assert "Ann is a person, and speaks without a model. Ask somebody else. Nothing was changed." in chat.told
@@ -954,13 +954,17 @@ def test_undo_leaves_a_change_from_elsewhere_alone(chat: Chat, monkeypatch: pyte
 
     def change_elsewhere(self: ChatSession, label: Any) -> None:
         note_change(self, label)
-        self.project.participants.add("Iris Vale")
+        self.project.participants.add(f"Iris Vale {self.id}")
 
     monkeypatch.setattr(ChatSession, "note_change", change_elsewhere)
     chat.run("--with", "Mara", "--title", "Pier", lines="Well?\n/edit 2 Nobody.\n/undo\n", code=1)
     assert "Something else was changed since:" in chat.told
     assert "Iris Vale" in chat.room.run("participant", "list", "Coast")
     assert "2. Mara Venn: Nobody." in chat.room.run("history", "show", "Coast", "Pier")
+    as_hope = ("--with", "Mara", "--as", "Hope Tarn", "--title", "Quay")
+    chat.run(*as_hope, lines="Well?\n/edit 2 Nobody.\n/undo\n", code=1)
+    assert "There is nothing here that could be taken back." in chat.told, "as where there is nothing"
+    assert "Something else was changed" not in chat.told
 
 
 def test_recaps_are_not_promised_where_no_model_can_make_them(chat: Chat) -> None:

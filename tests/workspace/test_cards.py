@@ -224,9 +224,35 @@ def test_a_greeting_and_a_text_that_is_shown_are_not_told_as_earlier_messages(
         with pier.store.write(project="pier") as tx:
             set_value(tx, "History.RelevantHistory", mode, scope="project")
         prompt = ask(pier, "Mara", additional_input="What does the barometer say?").prompt
-        assert "[Said before, Ann] The barometer is on the wall." in prompt
+        assert "Ann: The barometer is on the wall.\n" in prompt
         assert prompt.count("The barometer fell again.") == 1
         assert prompt.count("Ask the barometer.") == 1
+
+
+def test_a_greeting_of_an_older_version_is_recognised_by_its_text(pier: ProjectHandle, tmp_path: Path) -> None:
+    greeting = "The barometer fell again, {{user}}. {{char}} shrugs."
+    import_card(pier, tmp_path, first_mes=greeting, alternate_greetings=["Rain at the barometer."])
+    pier.conversations.start(("Ann", "Mara"), title="One")
+    pier.conversations.record("One", "The barometer fell again, Ann. Mara shrugs.", speaker="Mara")
+    pier.conversations.record("One", "The barometer is on the wall.", speaker="Ann")
+    pier.conversations.record("One", "The barometer fell again, Ann. Mara shrugs.", speaker="Mara")
+    pier.conversations.start(("Ann", "Mara"), title="Talk")
+    pier.conversations.record("Talk", "Hello.", speaker="Ann")
+    for mode in ("embedding-first", "classic"):
+        assert pier.store is not None
+        with pier.store.write(project="pier") as tx:
+            set_value(tx, "History.RelevantHistory", mode, scope="project")
+        prompt = ask(pier, "Mara", additional_input="What does the barometer say?").prompt
+        assert "Ann: The barometer is on the wall.\n" in prompt
+        assert prompt.count("The barometer fell again") == 1, "it is a greeting where it begins a conversation only"
+
+
+def test_a_conversation_with_nothing_but_a_greeting_is_not_told_in_short(pier: ProjectHandle, tmp_path: Path) -> None:
+    import_card(pier, tmp_path, first_mes="The barometer fell again.", alternate_greetings=[])
+    pier.conversations.start(("Ann", "Mara"), title="One", greeting="Mara")
+    pier.conversations.start(("Ann", "Mara"), title="Talk")
+    pier.conversations.record("Talk", "Hello.", speaker="Ann")
+    assert "fell again" not in ask(pier, "Mara", additional_input="Well?").prompt
 
 
 def test_why_names_each_part_of_a_card(pier: ProjectHandle, tmp_path: Path) -> None:

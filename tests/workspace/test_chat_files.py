@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fabula.conversation.model import GREETING
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import projects
 from fabula.store.store import Store
@@ -71,6 +72,36 @@ def test_alternate_greetings_are_siblings_at_the_beginning(party: ProjectHandle,
     greetings = party.conversations.list_siblings(conversation, first.id)
     assert [one.content for one in greetings] == ["Good morning.", "Good evening."]
     assert [one.parent_id for one in greetings] == [None, None]
+
+
+def test_greetings_are_marked_where_the_card_has_their_text_or_the_file_says_so(
+    party: ProjectHandle, tmp_path: Path
+) -> None:
+    party.participants.edit_card(
+        "Mara", first_message="The lamp is out, {{user}}.", alternate_greetings=("Good evening.",)
+    )
+    greetings = ["The lamp is out, Ann.", "Something new.", "Good evening."]
+    row = {"name": "Mara Venn", "is_user": False, "mes": greetings[0], "swipes": greetings, "swipe_id": 0, "extra": {}}
+    answer = {"name": "Mara Venn", "is_user": False, "mes": "Good evening.", "extra": {}}
+    rows = [row, {"name": "Ann", "is_user": True, "mes": "Why?", "extra": {}}, answer]
+    conversation = bring_in(party, tmp_path / "chat.jsonl", rows)
+
+    def list_marked(ident: str) -> list[str]:
+        path = party.conversations.read_page(ident).messages
+        first = party.conversations.list_siblings(ident, path[0].id)
+        return [one.content for one in (*first, *path[1:]) if one.extra.get(GREETING)]
+
+    assert list_marked(conversation) == ["The lamp is out, Ann.", "Good evening."]
+    party.chat_files.export_file(conversation, tmp_path / "again.jsonl")
+    assert decode((tmp_path / "again.jsonl").read_bytes()) == rows, "a file goes out as it came"
+    own = party.conversations.start(("Ann", "Mara"), title="Own", greeting="Mara").id
+    party.conversations.record(own, "Good day.", speaker="Ann")
+    for target in ("own.jsonl", "sessions"):
+        report = party.chat_files.export_file(own, tmp_path / target)
+        party.conversations.record(own, target, speaker="Ann")  # else it would be the same chat
+        party.participants.edit_card("Mara", first_message="Another.", alternate_greetings=())
+        (again,) = party.chat_files.import_files(report.path).conversations
+        assert "The lamp is out, Ann." in list_marked(again.id), target
 
 
 def test_another_swipe_chosen_here_is_the_chosen_one_in_the_file(party: ProjectHandle, tmp_path: Path) -> None:

@@ -388,8 +388,8 @@ def test_a_whisper_says_in_another_conversation_that_it_was_one(party: ProjectHa
     party.conversations.record("Lock", "The anchor is heavy.", speaker="Ann")
     say(party, "Ann", "Hello.")
     mara = prompt_of(ask(party, "Mara", "What of the anchor?"))
-    assert "[Said before, Ann → Mara] The anchor is under the chapel." in mara
-    assert "[Said before, Ann] The anchor is heavy." in mara
+    assert "Ann → Mara: The anchor is under the chapel.\n" in mara
+    assert "Ann: The anchor is heavy.\n" in mara
     assert "chapel" not in prompt_of(ask(party, "Bo", "What of the anchor?"))
 
 
@@ -400,7 +400,7 @@ def test_a_whisper_says_that_it_was_one_where_its_own_conversation_remembers_it(
     add_rounds(party, 1, 9, LONG)
     mara = prompt_of(ask(party, "Mara", "What of the rope?"))
     assert "[Kept word for word, Ann → Mara] The key is mine." in mara
-    assert "[Said before, Ann → Mara] Nobody has the rope." in mara
+    assert "Ann → Mara: Nobody has the rope.\n" in mara
 
 
 def test_another_recent_conversation_is_told_where_everybody_present_took_part(party: ProjectHandle) -> None:
@@ -425,7 +425,8 @@ def test_a_conversation_that_is_told_word_for_word_is_not_told_in_short_beside_i
     say(party, "Ann", "Hello.")
     result = ask(party, "Mara", "What of the anchor?", recipe)
     told = prompt_of(result)
-    assert "[Said before, Ann] The anchor lies on the deck." in told
+    assert "[Said before, in the conversation “Deck”, 2" in told
+    assert "]\nAnn: The anchor lies on the deck.\n" in told
     assert "[Another recent conversation: Deck]" not in told
     deck = party.conversations.get("Deck").record.id
     verdict = next(one for one in result.trace if one.source == f"talk:{deck}")
@@ -610,6 +611,73 @@ def test_earlier_messages_stand_in_the_order_in_which_they_were_said_under_their
     party.conversations.record("Quay", said[2], speaker="Ann")
     say(party, "Ann", "What does the barometer say?")
     later = prompt("And the tide table, the tide table that lies?")
-    heading = later.index("[Said earlier, before what is said now]")
+    heading = later.rindex("[Said before, in the conversation “Quay”")
     assert later.index("Ann: What does the barometer say?") < heading < later.index(said[2])
+    end = later.index("[End of what was said earlier]")
+    assert later.index(said[2]) < end < later.index("Ann: And the tide table")
     assert "[Also in this scene]" not in later
+
+
+@pytest.mark.parametrize("strategy", ["classic", "embedding-first"])
+def test_each_other_conversation_is_one_block_with_its_name_and_its_lines_in_order(
+    party: ProjectHandle, strategy: str
+) -> None:
+    set_setting(party, "History.RelevantHistory", strategy)
+    deck = (("Ann", "Where is the anchor?"), ("Mara", "The anchor lies in the well."), ("Bo", "Wet, that anchor."))
+    hold = (("Bo", "The anchor is sold."), ("Ann", "Who bought the anchor?"))
+    untitled = party.conversations.start(("Ann", "Mara", "Bo", "Cole"))
+    party.conversations.start(("Ann", "Mara", "Bo"), title="Deck")
+    for number, (speaker, text) in enumerate(deck):
+        party.conversations.record("Deck", text, speaker=speaker)
+        if number < len(hold):
+            party.conversations.record(untitled.id, hold[number][1], speaker=hold[number][0])
+    say(party, "Ann", "Hello.")
+    prompt = prompt_of(ask(party, "Mara", "What of the anchor?", "chat"))
+    blocks = [one for one in prompt.split("\n\n") if one.startswith("[Said before")]
+    headings = [one.partition("\n")[0].partition(", 2")[0] for one in blocks]
+    assert headings == [
+        "[Said before, in the conversation “Ann, Bo, Cole, Mara”",
+        "[Said before, in the conversation “Deck”",
+    ]
+    lines = ["\n".join(f"{name}: {text}" for name, text in talk) for talk in (hold, deck)]
+    assert [one.partition("\n")[2] for one in blocks] == lines
+    assert "[What may matter here]" not in prompt
+
+
+def test_lines_with_others_between_them_stand_apart_and_a_day_is_in_the_language(store: Store) -> None:
+    projects.create(store, "雾港", project_id="fog", language="zh")
+    with Workspace(store) as opened:
+        fog = opened.project("fog")
+        fog.participants.ensure_player("安")
+        fog.participants.add("林远", persona="寡言。")
+        fog.conversations.start(("安", "林远"), title="甲板")
+        for speaker, text in (
+            ("安", "锚在哪里？"),
+            ("林远", "锚在井里。"),
+            *(("安", "嗯。"),) * 8,
+            ("林远", "锚锈了。"),
+        ):
+            fog.conversations.record("甲板", text, speaker=speaker)
+        fog.conversations.start(("安", "林远"), title="码头")
+        fog.conversations.record("码头", "你好。", speaker="安")
+        request = fog.request(
+            conversation_id="码头", speaker_id="林远", additional_input="锚呢？", recipe="chat", document_id=""
+        )
+        prompt = fog.inspect(request).prompt
+    heading, _, lines = prompt[prompt.index("【先前的对话“甲板”，") :].partition("】\n")
+    assert heading.endswith("日")
+    assert lines.startswith("安：锚在哪里？\n林远：锚在井里。\n")
+    assert "林远：锚在井里。\n\n安：嗯。\n林远：锚锈了。\n\n" in lines
+
+
+def test_a_heading_names_nobody_who_was_not_there_when_the_line_was_said(party: ProjectHandle) -> None:
+    other = party.conversations.start(("Ann", "Mara", "Cole"))
+    party.conversations.record(other.id, "The anchor is ours.", speaker="Cole")
+    party.conversations.leave(other.id, "Cole")
+    party.conversations.join(other.id, "Bo")
+    party.conversations.record(other.id, "The anchor is rusty.", speaker="Mara")
+    say(party, "Ann", "Hello.")
+    prompt = prompt_of(ask(party, "Bo", "What of the anchor?"))
+    assert "[Said before, in the conversation “Ann, Bo, Mara”" in prompt
+    assert "Cole" not in prompt
+    assert "Cole: The anchor is ours." in prompt_of(ask(party, "Mara", "What of the anchor?"))

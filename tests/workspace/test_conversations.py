@@ -12,6 +12,8 @@ import msgspec
 import pytest
 from sqlalchemy import event
 
+from fabula.access.edits import add_person
+from fabula.context.request import Principal
 from fabula.conversation import edits, history
 from fabula.conversation.edits import MessageEvent
 from fabula.conversation.history import ParticipantMatch
@@ -20,7 +22,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.view import View
 from fabula.jobs.queue import list_jobs
 from fabula.manuscript import projects
-from fabula.store.store import Store
+from fabula.store.store import LOCAL_USER, Store
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.views import CachedView, ProjectViews
 from fabula.workspace.workspace import Workspace
@@ -65,8 +67,30 @@ def test_the_player_of_a_chinese_project_has_a_chinese_name(store: Store) -> Non
     with Workspace(store) as workspace:
         fog = workspace.project("fog")
         fog.participants.add("林远", persona="寡言。")
-        assert [one.name for one in fog.chat.start(title="码头").present if one.id.startswith("player:")] == ["玩家"]
-        assert fog.participants.ensure_player().name == "玩家"
+        assert [one.name for one in fog.chat.start(title="码头").present if one.id.startswith("player:")] == ["作者"]
+        assert fog.participants.ensure_player().name == "作者"
+
+
+def test_whoever_has_an_account_talks_under_its_name_and_the_owner_as_the_writer(store: Store) -> None:
+    projects.create(store, "Coast", project_id="coast")
+    with store.write(user=LOCAL_USER) as tx:
+        for ident, name in (("bob", "Bob Reed"), ("cy", "Cy")):
+            add_person(tx, ident, name=name)
+    with Workspace(store) as workspace:
+
+        def find_name(user: str, title: str) -> str:
+            project = workspace.project("coast", Principal(user=user))
+            return next(one.name for one in project.chat.start(("Mara",), title=title).present if "player:" in one.id)
+
+        workspace.project("coast").participants.add("Mara", persona="Dry.")
+        assert [find_name("bob", "One"), find_name("cy", "Two"), find_name("bob", "Three")] == [
+            "Bob Reed",
+            "Cy",
+            "Bob Reed",
+        ]
+        projects.create(store, "Pier", project_id="pier")
+        assert workspace.project("pier").participants.ensure_player().name == "Writer"
+        assert workspace.project("pier", Principal(user="bob")).participants.ensure_player().name == "Writer"
 
 
 def test_the_player_is_made_once(party: ProjectHandle) -> None:

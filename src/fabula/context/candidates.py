@@ -302,14 +302,18 @@ def limit_injected(candidates: Candidates, limit: int | None, measure: Measure) 
     pieces.sort(key=lambda pair: _injection_rank(pair[1]))
     warnings, dropped = [], dict[str, set[int]]()
     used, is_full, is_full_of_messages = 0, False, False
+    told = set[object]()  # headings of conversations
     for name, piece in pieces:
+        heading = piece.conversation, piece.fragment.placement
+        size = len(piece.text) + (0 if piece.heading is None or heading in told else len(piece.heading.text))
         if piece.kind == INJECTED_KINDS[-1] and piece.fragment.placement is None:
-            is_full_of_messages |= used + len(piece.text) > limit * 3 // 4
+            is_full_of_messages |= used + size > limit * 3 // 4
             is_dropped = is_full or is_full_of_messages
         else:
-            is_dropped = is_full = is_full or used + len(piece.text) > limit
+            is_dropped = is_full = is_full or used + size > limit
         if not is_dropped:
-            used += len(piece.text)
+            used += size
+            told.add(heading)
             continue
         dropped.setdefault(name, set()).add(id(piece))
         candidates.drop(piece.fragment, Reason.INJECTION_CAP, piece.tokens)

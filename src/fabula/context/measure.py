@@ -47,11 +47,18 @@ class MeasuredFragment(Struct, frozen=True, eq=False, gc=False):
     section: str = ""
     block: TextBlock = _NO_BLOCK
     is_unrestricted: bool = False  # as the fragment is, which needs no gate then
+    heading: TextBlock | None = None  # of an earlier message: that of its conversation and day
+    line: TextBlock = _NO_BLOCK  # of an earlier message: the block where the next message follows
 
     @property
     def kind(self) -> str:
         """The kind of thing the fragment comes from: an entry, a passage, a message …"""
         return self.fragment.source.partition(":")[0]
+
+    @property
+    def conversation(self) -> tuple[str, str] | None:
+        """What an earlier message has in common with those that stand under one heading; None for anything else."""
+        return None if self.heading is None else (self.fragment.conversation_id, self.heading.text)
 
 
 class MeasuredGroup(Struct, frozen=True, eq=False):
@@ -67,7 +74,7 @@ class Measure:
     """Measures fragments for one tokenizer and one language, and caches what it measured."""
 
     __slots__ = (
-        *("_fixed", "_groups", "_lists"),
+        *("_fixed", "_groups", "_headings", "_lists"),
         *("headings", "measured", "model", "phrases", "settings_tokens", "tokenizer"),
     )
 
@@ -79,11 +86,10 @@ class Measure:
         self._groups: dict[int, MeasuredGroup] = {}
         self._lists: dict[tuple[str, tuple[str, ...]], TextBlock] = {}
         self._fixed: dict[str, TextBlock] = {}
+        self._headings: dict[str, TextBlock] = {}
         # what a list of settings takes beside its items
         self.settings_tokens = self.count_block(phrases.headings["settings"]) + 1
-        self.headings = {
-            name: TextBlock(text + "\n", self._count_line(text)) for name, text in phrases.headings.items()
-        }
+        self.headings = {name: self._make_line(text) for name, text in phrases.headings.items()}
 
     def count_block(self, text: str) -> int:
         """The tokens of a text with the blank line behind it."""
@@ -100,6 +106,18 @@ class Measure:
             if len(self._fixed) >= MAX_LISTS:
                 self._fixed.clear()
             block = self._fixed[text] = self.make_block(text)
+        return block
+
+    def _make_line(self, text: str) -> TextBlock:
+        return TextBlock(text + "\n", self._count_line(text))
+
+    def _make_heading(self, text: str) -> TextBlock:
+        """The heading of a conversation, which many messages have."""
+        block = self._headings.get(text)
+        if block is None:
+            if len(self._headings) >= MAX_LISTS:
+                self._headings.clear()
+            block = self._headings[text] = self._make_line(text)
         return block
 
     def count_at_end(self, block: TextBlock) -> int:
@@ -141,7 +159,10 @@ class Measure:
             block = self.make_block(text)
             around = 2 * per_message if fragment.placement is not None else 0  # it may split a message in two
             tokens = block.tokens + around
-        return MeasuredFragment(fragment, text, tokens, section, block, fragment.is_unrestricted)
+        if fragment.earlier is None or section != "retrieved" or not text:
+            return MeasuredFragment(fragment, text, tokens, section, block, fragment.is_unrestricted)
+        heading, line = self._make_heading(fragment.earlier.heading), self._make_line(text)
+        return MeasuredFragment(fragment, text, tokens, section, block, fragment.is_unrestricted, heading, line)
 
     def measure_group(self, fragments: tuple[Fragment, ...]) -> MeasuredGroup:
         """A tuple of fragments, as snapshots hold them: it comes again with each request, and is measured once."""

@@ -6,7 +6,8 @@ before it stays valid. In a conversation that block stays behind the message tha
 sent anew no more than that message is. Behind a text that grows it moves with the text; once it has cost as many
 tokens as resending the window would, it joins the layer. When a window steps or the chapter changes, the layer is
 selected anew: kinds that seldom change come first, then kinds that often change; of each, those of the last prompt
-in its order, and new ones behind them. Earlier messages that are new stand in the order in which they were said.
+in its order, and new ones behind them. Earlier messages that are new stand together, conversation by conversation, in
+the order in which they were said.
 """
 
 from __future__ import annotations
@@ -78,20 +79,28 @@ def _order_anew(
         kinds.setdefault(piece.kind, len(kinds))
     new = len(places)
 
-    def key(piece: MeasuredFragment) -> tuple[bool, bool, int, int]:
+    def key(piece: MeasuredFragment) -> tuple[bool, bool, bool, int, int]:
         kind, place = piece.kind, places.get(piece.fragment.source, new)
-        return kind in last_kinds, kind in OFTEN_CHANGING, place, kinds[kind]
+        return kind in last_kinds, kind in OFTEN_CHANGING, piece.heading is not None, place, kinds[kind]
 
     return sorted(_sort_messages(pieces), key=key)
 
 
 def _sort_messages(pieces: Sequence[MeasuredFragment]) -> list[MeasuredFragment]:
-    """Return fragments with earlier messages in the order in which they were said, at the places that messages have."""
-    messages = sorted([one for one in pieces if one.fragment.said_at], key=lambda one: one.fragment.said_at)
+    """Return fragments with earlier messages together, where the last of them stands.
+
+    The conversation of the latest message comes last; of each, messages stand in the order in which they were said.
+    """
+    messages = [(one.fragment.conversation_id, said, one) for one in pieces if (said := one.fragment.earlier)]
     if len(messages) < 2:
         return list(pieces)
-    in_order = iter(messages)
-    return [next(in_order) if one.fragment.said_at else one for one in pieces]
+    latest: dict[str, str] = {}
+    for conversation, said, _ in messages:
+        latest[conversation] = max(latest.get(conversation, ""), said.at)
+    messages.sort(key=lambda item: (latest[item[0]], item[0], item[1].number))
+    at = max(place for place, one in enumerate(pieces) if one.fragment.earlier)
+    before, behind = ([one for one in part if not one.fragment.earlier] for part in (pieces[:at], pieces[at:]))
+    return [*before, *(one for _, _, one in messages), *behind]
 
 
 def select_previously_included(

@@ -25,7 +25,7 @@ HEADINGS = {
     "settings": message("[Preferences and style]"),
     "retrieved": message("[What may matter here]"),
     "late": message("[Also in this scene]"),
-    "earlier": message("[Said earlier, before what is said now]"),
+    "earlier_end": message("[End of what was said earlier]"),
     "window": message("[The text up to the cursor]"),
     "left_out": message("[…]"),
     "after": message("[The text after the cursor]"),

@@ -9,6 +9,7 @@ a warning.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import groupby, zip_longest
 from operator import itemgetter
 
 from msgspec import Struct, field
@@ -63,7 +64,7 @@ def place(
     layers = {
         "rules": selection.rules,
         "settings": [measure.make_list("settings", tuple([piece.text for piece in settings]))] if settings else [],
-        "retrieved": _with_heading(measure.headings["retrieved"], retrieved),
+        "retrieved": _render_retrieved(measure.headings["retrieved"], retrieved),
         "immediate": _render_immediate(candidates, selection, measure),
     }
     slots = placed.slots
@@ -118,14 +119,20 @@ class _Injector:
 
     def take_fragments(self, pieces: list[MeasuredFragment], owner: str) -> list[MeasuredFragment]:
         """Take the fragments with a placement; return those that stay in their layer."""
-        staying = pieces
-        for piece in pieces:
-            fragment = piece.fragment
-            if fragment.placement is not None:
-                slot = Slot(fragment.role or "system", owner, [piece.block])
-                if self._take(slot, fragment.placement, fragment.source, fragment.source):
-                    staying = [other for other in staying if other is not piece]
-        return staying
+        taken: set[int] = set()
+        for (conversation, placement), group in groupby(pieces, lambda one: (one.conversation, one.fragment.placement)):
+            if placement is None:
+                continue
+            if conversation is not None:  # its messages stand together
+                together = [*group]
+                slots = [(Slot("system", owner, _render_messages(together)), together)]
+            else:
+                slots = [(Slot(one.fragment.role or "system", owner, [one.block]), [one]) for one in group]
+            for slot, own in slots:
+                source = own[0].fragment.source
+                if self._take(slot, placement, source, source):
+                    taken.update(map(id, own))
+        return [piece for piece in pieces if id(piece) not in taken] if taken else pieces
 
     def _take(self, slot: Slot, placement: Placement, source: str, title: Sentence | str) -> bool:
         """Keep a slot for its depth or anchor; False when it stays where it is listed."""
@@ -162,12 +169,35 @@ def _with_heading(heading: TextBlock, pieces: Sequence[MeasuredFragment]) -> lis
     return [heading, *[piece.block for piece in pieces]] if pieces else []
 
 
+def _render_retrieved(heading: TextBlock, pieces: Sequence[MeasuredFragment]) -> list[TextBlock]:
+    """Fragments under their heading, and the messages of each conversation under its own."""
+    blocks: list[TextBlock] = []
+    for conversation, group in groupby(pieces, lambda piece: piece.conversation):
+        together = [*group]
+        blocks += _with_heading(heading, together) if conversation is None else _render_messages(together)
+    return blocks
+
+
+def _render_messages(pieces: Sequence[MeasuredFragment]) -> list[TextBlock]:
+    """Messages under the heading of their conversation; a blank line stands where others were said in between."""
+    blocks = [pieces[0].heading or pieces[0].block]
+    for piece, following in zip_longest(pieces, pieces[1:]):
+        blocks.append(piece.line if following is not None and _is_next(piece, following) else piece.block)
+    return blocks
+
+
+def _is_next(piece: MeasuredFragment, following: MeasuredFragment) -> bool:
+    said, answer = piece.fragment.earlier, following.fragment.earlier
+    return said is not None and answer is not None and answer.follows == said.number
+
+
 def _render_late(pieces: Sequence[MeasuredFragment], measure: Measure) -> list[TextBlock]:
-    """Late joiners under their heading; earlier messages have one of their own, so that none is taken for a new one."""
-    return [
-        *_with_heading(measure.headings["late"], [piece for piece in pieces if not piece.fragment.said_at]),
-        *_with_heading(measure.headings["earlier"], [piece for piece in pieces if piece.fragment.said_at]),
-    ]
+    """Late joiners under their heading, then earlier messages; what follows these is not taken for one of them."""
+    earlier = [piece for piece in pieces if piece.heading is not None]
+    blocks = _with_heading(measure.headings["late"], [piece for piece in pieces if piece.heading is None])
+    if earlier:
+        blocks += [*_render_retrieved(measure.headings["late"], earlier), measure.headings["earlier_end"]]
+    return blocks
 
 
 def _render_immediate(candidates: Candidates, selection: Selection, measure: Measure) -> list[TextBlock]:

@@ -15,9 +15,11 @@ from functools import lru_cache
 from msgspec import Struct
 
 from fabula.context.preset_macros import CHANGING_DEPTH
+from fabula.conversation.model import GREETING, Message
+from fabula.conversation.participants import strip_revision
 from fabula.core.fragment import Fragment, Layer, Placement, Role
 from fabula.core.messages import Sentence, message
-from fabula.text.macros import MacroExpander, is_changing
+from fabula.text.macros import MacroExpander, is_changing, split_at_macros
 
 DEFAULT_DEPTH = 4  # of a depth prompt
 DEFAULT_TALKATIVENESS = 0.5
@@ -77,6 +79,42 @@ class Cards(Struct, frozen=True):
     """A snapshot of the cards of participants, by the participant's id."""
 
     by_participant: Mapping[str, CardTexts] = {}
+
+    def is_greeting(self, said: Message) -> bool:
+        """Return whether a message is the greeting of a card, which begins every conversation.
+
+        An older version did not mark greetings, and chat files do not. Such a one is the first message of its
+        conversation, and has the text of a greeting of its speaker's card.
+        """
+        if said.extra.get(GREETING):
+            return True
+        if said.parent_id is not None or said.role != "assistant" or not said.speaker:
+            return False
+        card = self.by_participant.get(strip_revision(said.speaker))
+        return card is not None and any(has_text_of(said.content, one) for one in card.list_greetings(in_group=True))
+
+
+def has_text_of(text: str, template: str) -> bool:
+    """Return whether a text can be a template with its macros filled in. At least half of it is not from macros."""
+    first, *others = map(_join_words, split_at_macros(template))
+    found = _join_words(text)
+    if not others:
+        return found == first
+    *middle, last = others
+    written = (first, *middle, last)
+    if not found.startswith(first) or not found.endswith(last) or 2 * sum(map(len, written)) < len(found):
+        return False
+    place, end = len(first), len(found) - len(last)
+    for piece in middle:
+        place = found.find(piece, place, end)
+        if place < 0:
+            return False
+        place += len(piece)
+    return place <= end and any(written)
+
+
+def _join_words(text: str) -> str:
+    return " ".join(text.split())
 
 
 class CardOwner(Struct, frozen=True):

@@ -17,8 +17,8 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from fabula.core.fragment import Fragment, Layer, Part, Role
-from fabula.core.messages import ENGLISH, Sentence, join_names
-from fabula.core.messages import message as make_sentence
+from fabula.core.messages import ENGLISH, join_names
+from fabula.text.quotes import render_line
 
 if TYPE_CHECKING:
     from fabula.conversation.presence import Attendance
@@ -27,7 +27,6 @@ MAX_SNAPSHOT_MESSAGES = 1000  # of one conversation, the newest
 MAX_PARTICIPANTS = 200  # of one conversation, over its whole time
 MAX_MESSAGE_CHARACTERS = 200_000  # that somebody says or imports
 MAX_NOTE_CHARACTERS, MAX_NOTE_DEPTH, DEFAULT_NOTE_DEPTH = 20_000, 10_000, 4
-_LINE = make_sentence("{name}: {text}")
 # Among the extras of a message: its text as prompts show it, where that differs, and the same of a corrected text
 CLEANED_TEXT, CLEANED_CORRECTION = "cleaned", "cleaned_correction"
 GREETING = "greeting"  # among the extras of a message: it is the greeting of a card, which begins every conversation
@@ -170,11 +169,6 @@ def make_history_fragments(
         for message in messages
         if message.final
     )
-
-
-def render_line(name: str, text: str, language: str) -> str:
-    """Return what somebody says with the name before it, as a language writes that; without a name, the text alone."""
-    return Sentence(_LINE.template, {"name": name, "text": text}).render(language) if name else text
 
 
 def label_speaker(message: Message, names: Mapping[str, str] | None, language: str = ENGLISH) -> str:

@@ -25,7 +25,7 @@ from msgspec import Struct, field
 from sqlalchemy import Row, bindparam
 
 from fabula.conversation.model import Message
-from fabula.conversation.participants import strip_revision
+from fabula.conversation.participants import Participants, strip_revision
 from fabula.conversation.tables import conversations, messages, presence
 from fabula.core.story import READER_ONLY
 from fabula.store.queries import RowQuery
@@ -330,6 +330,12 @@ def load_attendance(reading: ReadTransaction, conversation_id: str, end: Row[Any
         found = reading.query(_BRANCHES, conversation=conversation_id, first=min(later))
         branches |= {row.number: row.after_number for row in found}
     return Attendance(changes, branches, end.after_number, end.said)
+
+
+def name_present(said: Message, attendance: Attendance, names: Participants) -> tuple[str, ...]:
+    """Return who was there when a message was said, whoever heard it, by name: whoever heard it saw them."""
+    present = attendance.list_present_at(said.number or 0) if attendance.is_recorded else frozenset[str]()
+    return tuple(sorted({names.name_of(one) for one in (*present, *filter(None, (said.speaker,)))}))
 
 
 def list_changes(ranges: Iterable[Presence]) -> list[PresenceChange]:

@@ -17,6 +17,7 @@ from sqlalchemy import Row, desc
 
 from fabula.context.gather import FunctionSource
 from fabula.context.request import SourceRequest
+from fabula.conversation.cards import Cards
 from fabula.conversation.model import Conversations, ConversationState, is_announcement
 from fabula.conversation.personas import place_for_listeners
 from fabula.conversation.presence import Attendance, load_attendance
@@ -66,6 +67,7 @@ def load_recent_conversations(
     project: Project,
     before: RecentConversations | None = None,
     loaded: Conversations | None = None,
+    cards: Cards | None = None,
 ) -> RecentConversations:
     """Load the latest conversations; those that did not change are shared with `before`.
 
@@ -76,7 +78,8 @@ def load_recent_conversations(
     found = []
     for row in reading.query(_LATEST):
         old, state = known.get(row.id), read_struct(ConversationState, row)
-        found.append(old if old is not None and old.state == state else _load_one(reading, row, state, loaded))
+        is_same = old is not None and old.state == state
+        found.append(old if old is not None and is_same else _load_one(reading, row, state, loaded, cards or Cards()))
     return previous if previous is not None and previous.all == tuple(found) else RecentConversations(project, found)
 
 
@@ -107,14 +110,15 @@ RECENT_CONVERSATION_SOURCE = FunctionSource(name="talks", function=offer_recent_
 
 
 def _load_one(
-    reading: ReadTransaction, row: Row[Any], state: ConversationState, loaded: Conversations | None
+    reading: ReadTransaction, row: Row[Any], state: ConversationState, loaded: Conversations | None, cards: Cards
 ) -> RecentConversation:
     if loaded is not None and loaded.states.get(row.id) == state:
         newest, attendance = loaded.messages[row.id][-_SEARCHED_MESSAGES:], loaded.attendances[row.id]
     else:
         newest = load_newest_messages(reading, row.id, row.leaf_id, limit=_SEARCHED_MESSAGES)
         attendance = load_attendance(reading, row.id, row)
-    public = [one for one in reversed(newest) if one.final and one.audience is None and not is_announcement(one)]
+    said = [one for one in reversed(newest) if one.final and not is_announcement(one) and not cards.is_greeting(one)]
+    public = [one for one in said if one.audience is None]
     question = next((one for one in public if one.role == "user"), None)
     reply = next((one for one in public if one.role == "assistant"), None)
     quoted = sorted((one for one in (question, reply) if one is not None), key=lambda one: one.number or 0)

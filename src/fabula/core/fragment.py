@@ -73,6 +73,15 @@ class Placement(Struct, frozen=True, gc=False):
     order: int = 100
 
 
+class EarlierMessage(Struct, frozen=True, gc=False):
+    """Where a message was said that the history does not show, as the prompt heads it, and its place there."""
+
+    heading: str  # the conversation and the day; messages with the same one stand below it together
+    at: str = ""  # when it was said
+    number: int = 0
+    follows: int = -1  # the number of the message before it; -1 where that is not known
+
+
 class Visibility(Struct, frozen=True, gc=False):
     """From when until when something holds in the story, and who may know it.
 
@@ -114,7 +123,7 @@ class Fragment(Struct, frozen=True, kw_only=True, gc=False):
     prefitted: bool = False  # its source has a budget of its own; the trace says so when ours overrides it
     is_own_message: bool = False  # of the history: never merged with its neighbours, and sent under its source
     conversation_id: str = ""  # of what another conversation says, word for word or in short
-    said_at: str = ""  # when an earlier message was said: those that are new in a prompt stand in this order
+    earlier: EarlierMessage | None = None  # of a message that the history does not show
 
     def __post_init__(self) -> None:
         field = find_flaw(self)

@@ -60,6 +60,18 @@ def parse_timestamp(text: str) -> datetime | None:
     return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed
 
 
+def read_local_day(timestamp: str) -> tuple[int, int, int] | None:
+    """Return year, month and day of a time of the store, as the calendar on the wall shows it; None for no time."""
+    time = parse_timestamp(timestamp)
+    try:
+        if time is None:
+            return None
+        local = time.astimezone()
+        return local.year, local.month, local.day
+    except (OverflowError, OSError, ValueError):  # at the edge of the calendar
+        return None
+
+
 def format_time(timestamp: str) -> Sentence | str:
     """Return a time of the store as the clock on the wall shows it, with its zone; what is no time as it is."""
     time = parse_timestamp(timestamp)

@@ -20,6 +20,9 @@ class Passage(Struct, frozen=True, gc=False):
     known_to: frozenset[str] | None = None
     at: str = ""  # when it was said or happened, where that is known (ISO 8601)
     speaker: str = ""  # the name of the speaker of a message
+    number: int = 0  # of a message in its conversation, and of the one before it; -1 where that is not known
+    follows: int = -1
+    present: tuple[str, ...] = ()  # who was there when a message was said, by name; of a conversation without a title
 
 
 class SearchDocument(Struct, frozen=True):
@@ -27,6 +30,7 @@ class SearchDocument(Struct, frozen=True):
 
     id: str
     passages: tuple[Passage, ...]
+    title: str = ""  # of a conversation
 
 
 class Query(Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from fabula.context.reasons import explain_unnamed
 from fabula.context.request import SourceRequest, has_limits
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
-from fabula.core.fragment import Fragment, Layer, Placement
+from fabula.core.fragment import EarlierMessage, Fragment, Layer, Placement
 from fabula.core.messages import ENGLISH, Sentence, join_names, message
 from fabula.core.relevance import PASSAGE, score_in_range
 from fabula.core.story import Position
@@ -43,6 +43,7 @@ from fabula.search.index.index import SearchIndex
 from fabula.search.model import Passage, Query, SearchHit
 from fabula.search.needs import MAX_QUESTIONS, Needs
 from fabula.search.query import make_query
+from fabula.text.quotes import head_conversation, head_own_conversation, render_line
 from fabula.text.shared_words import find_shared_words
 from fabula.text.terms import find_shared_terms
 
@@ -399,14 +400,16 @@ def _make_fragment(
 ) -> Fragment:
     passage, document_id = index.passages[number], index.document_of(number).id
     visibility, language = find_visibility(passage, document_id, scope), source_request.language
+    conversation_id = _find_conversation_id(document_id)
     rendered = index.rendered_passages.get((number, language))
     if rendered is None:
         title = passage.title or document_id
-        if document_id.startswith(CONVERSATION_PREFIX):
-            mark = message("[Said before, {title}] ", title=title)
+        if conversation_id:
+            text = render_line(passage.title, passage.text, language)
+        elif document_id.startswith(CONVERSATION_PREFIX):
+            text = message("[Said before, {title}] ", title=title).render(language) + passage.text
         else:
-            mark = message("[From {title}] ", title=title)
-        text = mark.render(language) + passage.text
+            text = message("[From {title}] ", title=title).render(language) + passage.text
         rendered = text, f"{title}: {passage.text[:_TITLE_CHARACTERS].strip()}…"
         index.rendered_passages[number, language] = rendered
     return Fragment(
@@ -422,9 +425,19 @@ def _make_fragment(
         made_of=_NOTHING if document_id.startswith(CONVERSATION_PREFIX) else frozenset({document_id}),
         explanation=reason,
         is_single_use=True,
-        conversation_id=_find_conversation_id(document_id),
-        said_at=passage.at if document_id.startswith(CONVERSATION_PREFIX) else "",
+        conversation_id=conversation_id,
+        earlier=_find_earlier(index, number, scope, language) if conversation_id else None,
     )
+
+
+def _find_earlier(index: SearchIndex, number: int, scope: SearchScope, language: str) -> EarlierMessage:
+    """Where a message was said, with the heading of its conversation."""
+    passage, document = index.passages[number], index.document_of(number)
+    if document.id == CONVERSATION_PREFIX + scope.conversation_id:
+        heading = head_own_conversation(language, passage.at)
+    else:
+        heading = head_conversation(language, passage.at, document.title, passage.present)
+    return EarlierMessage(heading, passage.at, passage.number, passage.follows)
 
 
 def _find_conversation_id(document_id: str) -> str:

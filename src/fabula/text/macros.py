@@ -86,6 +86,21 @@ def is_changing(text: str) -> bool:
     return "{{" in text and _CHANGING.search(text) is not None
 
 
+def split_at_macros(text: str) -> list[str]:
+    """Return what stands before, between and behind the macros of a text; the text alone where it has none."""
+    parts, depth, start = list[str](), 0, 0
+    for found in _TOKEN.finditer(text):
+        step = {"{{": 1, "}}": -1}.get(found[0], 0)
+        if depth + step < 0:  # it closes nothing
+            continue
+        if depth == 0:
+            parts.append(text[start : found.start()])
+        depth += step
+        if depth == 0:
+            start = found.end()
+    return [*parts, text[start:] if depth == 0 else ""]
+
+
 def fill_in_names(text: str, user: str, char: str) -> str:
     """Replace the macros of the two names, and nothing else; a name that is empty leaves its macro."""
     if not has_macros(text):

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from fabula.conversation.cards import Cards
 from fabula.conversation.edits import get_conversation, save_tree
-from fabula.conversation.model import Message, hash_content
+from fabula.conversation.model import GREETING, Message, hash_content
 from fabula.conversation.participants import (
     Participant,
     base_id,
@@ -47,6 +49,7 @@ from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.lookup import fold_name
 from fabula.text.offsets import normalise
+from fabula.workspace.cards import load_cards
 from fabula.workspace.names import NamedThing, find_conversation, find_named, match_named
 from fabula.workspace.participants import PLAYER
 from fabula.workspace.verbs import ProjectVerbs
@@ -267,6 +270,7 @@ def _import_chat(tx: WriteTransaction, chat: Chat, people: _People) -> ImportedC
         return by_name[name] if name in by_name else find(name, "user" if who.startswith(f"{PLAYER}:") else "assistant")
 
     ids = _choose_ids(tx, chat)
+    cards = load_cards(tx, load_participants(tx)) or Cards()
     renamed = {said.id: ident for said, ident in zip(chat.messages, ids, strict=True) if said.id}
     if chat.mode_state:
         renamed |= {who: strip_revision(find_member(who)) for who in chat.names}
@@ -286,6 +290,7 @@ def _import_chat(tx: WriteTransaction, chat: Chat, people: _People) -> ImportedC
         )
         for said, ident, speaker in zip(chat.messages, ids, spoken, strict=True)
     ]
+    tree = [replace(one, extra={**one.extra, GREETING: True}) if cards.is_greeting(one) else one for one in tree]
     present = [(find_by_name(one.who), one) for one in chat.presence]
     everybody = [(strip_revision(ident), ChatPresence("")) for ident in speakers.values()]
     ranges = list(_place_presence(chat, present or everybody))

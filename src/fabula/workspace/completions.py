@@ -58,7 +58,13 @@ from fabula.llm.model import ModelCall
 from fabula.store.transaction import WriteTransaction
 from fabula.text.offsets import normalise
 from fabula.workspace.grants import check_unlimited
-from fabula.workspace.participants import ensure_player, find_player, resolve_participant
+from fabula.workspace.participants import (
+    AccountNames,
+    ensure_player,
+    find_player,
+    load_account_names,
+    resolve_participant,
+)
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.completions import ClientMessage, CompletionRequest, join_tool_calls, refuse_completion
 from fabula.workspace.verbs import require_store
@@ -148,9 +154,10 @@ def prepare_completion(
     )
     speaker = None
     if request.speaker_id:
-        with require_store(project).read(project=project.id) as reading:
+        store = require_store(project)
+        with store.read(project=project.id) as reading:
             speaker = resolve_participant(view, reading, request.speaker_id)
-            player = find_player(reading)
+            player = find_player(reading, load_account_names(store, project.principal.user))
         present = [*([] if player is None else [player]), replace(speaker, id=strip_revision(request.speaker_id))]
         project = project.with_view(_with_participants(view, ident, present), project.principal)
     originals = {
@@ -211,8 +218,9 @@ def record_completion(prepared: PreparedCompletion, answer: str, tool_calls: Seq
         said = ClientMessage(role="assistant", content=answer, tool_calls=list(map(dict, tool_calls)) or None)
         path = (*path, _make_message(said, original, _hash_message(said, path[-1].id if path else ident)))
     store, project = require_store(prepared.project), prepared.project
+    accounts = load_account_names(store, project.principal.user)
     with store.write(project=project.id, user=project.principal.user) as tx:
-        player, character = _ensure_participants(tx, prepared)
+        player, character = _ensure_participants(tx, prepared, accounts)
         if tx.row(conversation_table, id=ident) is None:
             present = [one for one in (player, character) if one]
             edits.start_conversation(tx, ident, participants=present, title=_make_title(path))
@@ -231,7 +239,7 @@ def record_completion(prepared: PreparedCompletion, answer: str, tool_calls: Seq
     return ident
 
 
-def _ensure_participants(tx: WriteTransaction, prepared: PreparedCompletion) -> tuple[str, str]:
+def _ensure_participants(tx: WriteTransaction, prepared: PreparedCompletion, accounts: AccountNames) -> tuple[str, str]:
     """Return the ids of the player and of the character who answers, which are added; empty without a character.
 
     Whoever has limits plays a character, and is not the player of the project.
@@ -241,7 +249,7 @@ def _ensure_participants(tx: WriteTransaction, prepared: PreparedCompletion) -> 
         return "", ""
     if all(one.id != speaker.id for one in list_participants(tx)):
         save_participant(tx, speaker)
-    return ensure_player(project.view, tx), speaker.id
+    return ensure_player(project.view, tx, accounts), speaker.id
 
 
 def _with_participants(view: View, ident: str, present: Sequence[Participant]) -> View:

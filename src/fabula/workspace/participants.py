@@ -9,6 +9,7 @@ from typing import TypedDict, Unpack
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fabula.access.edits import list_people
 from fabula.codex import Codex
 from fabula.conversation.cards import CardTexts
 from fabula.conversation.participants import (
@@ -29,6 +30,7 @@ from fabula.formats.lore.cards import parse_card
 from fabula.formats.lore.conversion import convert_to_card
 from fabula.formats.lore.editing import parse_lorebook
 from fabula.formats.lore.files import read_lorebook
+from fabula.store.store import LOCAL_USER, Store
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.lookup import fold_name
 from fabula.workspace.cards import check_card_book, read_card, require_card_book, write_card
@@ -44,8 +46,15 @@ from fabula.workspace.names import (
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, select_given
 
 PLAYER, CHARACTER = "player", "character"
-DEFAULT_PLAYER = message("Player")
+DEFAULT_PLAYER = message("Writer")  # an older version stored `Player`
 _ONCE = frozenset({PLAYER, "agent"})  # namespaces whose keys are made once, and saved
+
+
+class AccountNames(Struct, frozen=True):
+    """The name of the account of whoever talks, and those of other accounts; none for the owner, who has no account."""
+
+    own: str = ""
+    others: frozenset[str] = frozenset()  # folded
 
 
 class ParticipantFields(TypedDict, total=False):
@@ -145,9 +154,10 @@ class ParticipantVerbs(ProjectVerbs):
 
     def ensure_player(self, name: str = "") -> Participant:
         """Return the player of this project, who is added where there is none."""
+        accounts = load_account_names(self._store, self._project.principal.user)
         with self._read() as reading:
-            found = find_player(reading)
-        return found or self.add(name or DEFAULT_PLAYER.render(self._view.project.language), namespace=PLAYER)
+            found = find_player(reading, accounts)
+        return found or self.add(name or name_player(self._view, accounts), namespace=PLAYER)
 
     def edit(
         self, name: str, *, expected_version: int | None = None, **fields: Unpack[ParticipantFields]
@@ -294,16 +304,32 @@ def resolve_participant(view: View, reading: ReadTransaction, name: str) -> Part
     )
 
 
-def find_player(reading: ReadTransaction) -> Participant | None:
-    """Return the player of a project, if there is one."""
-    people = list_participants(reading, by_age=True)  # an import may have brought others
-    return next((one for one in people if one.id.startswith(f"{PLAYER}:") and not one.is_gone), None)
+def load_account_names(store: Store, user: str) -> AccountNames:
+    """Load the names of accounts, as somebody who talks sees them."""
+    with store.read(user=LOCAL_USER) as reading:
+        names = {one.id: one.name for one in list_people(reading)}
+    own = names.pop(user, "")
+    return AccountNames(own, frozenset(map(fold_name, names.values())) - {fold_name(own)}) if own else AccountNames()
 
 
-def ensure_player(view: View, tx: WriteTransaction) -> str:
-    """Return the id of the player of a project, who is added where there is none."""
-    found, name = find_player(tx), DEFAULT_PLAYER.render(view.project.language)
-    return (found or save_participant(tx, Participant(id=f"{PLAYER}:{new_id()}", name=name))).id
+def find_player(reading: ReadTransaction, accounts: AccountNames) -> Participant | None:
+    """Return the player as whom somebody talks, if there is one: of the own name, else one not called like others."""
+    everybody = list_participants(reading, by_age=True)  # an import may have brought others
+    players = [one for one in everybody if one.id.startswith(f"{PLAYER}:") and not one.is_gone]
+    own = [one for one in players if accounts.own and fold_name(one.name) == fold_name(accounts.own)]
+    shared = [one for one in players if fold_name(one.name) not in accounts.others]
+    return next(iter((*own, *shared)), None)
+
+
+def name_player(view: View, accounts: AccountNames) -> str:
+    """Return the name of a new player: that of the account, else what the writer is called in the language."""
+    return accounts.own or DEFAULT_PLAYER.render(view.project.language)
+
+
+def ensure_player(view: View, tx: WriteTransaction, accounts: AccountNames) -> str:
+    """Return the id of the player as whom somebody talks, who is added where there is none."""
+    new = Participant(id=f"{PLAYER}:{new_id()}", name=name_player(view, accounts))
+    return (find_player(tx, accounts) or save_participant(tx, new)).id
 
 
 def ensure_participant(view: View, tx: WriteTransaction, name: str) -> str:

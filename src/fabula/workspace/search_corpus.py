@@ -14,10 +14,11 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import Row
 
+from fabula.conversation.cards import Cards
 from fabula.conversation.documents import get_document_id
-from fabula.conversation.model import GREETING, Conversations, ConversationState, Message, is_announcement
+from fabula.conversation.model import Conversations, ConversationState, Message, is_announcement
 from fabula.conversation.participants import Participants, load_participants
-from fabula.conversation.presence import Attendance, load_attendance
+from fabula.conversation.presence import Attendance, load_attendance, name_present
 from fabula.conversation.recaps.model import StoredRecap
 from fabula.conversation.recaps.schedule import find_recap_audience
 from fabula.conversation.snapshot import load_added_messages, load_newest_messages
@@ -35,11 +36,12 @@ from fabula.search.model import Passage, SearchDocument
 from fabula.store.rows import read_struct
 from fabula.store.store import Store
 from fabula.store.transaction import ReadTransaction
+from fabula.workspace.cards import load_cards
 
 MAX_MESSAGES = 20_000  # of one conversation, the newest
 WINDOW_STEP = 500  # messages more, before the oldest are left out: where messages are only added, so is to the index
 _MESSAGE_CHARACTERS = 200  # an estimate of the average length
-SEARCHED_AREAS = ("conversation", "recaps", "people")
+SEARCHED_AREAS = ("conversation", "recaps", "people", "lorebook")  # which has the cards
 
 
 def make_document_texts(manuscript: Manuscript) -> list[DocumentText]:
@@ -64,7 +66,7 @@ def make_conversation_texts(snapshot: Conversations | None) -> ConversationTexts
     """Make search documents of the conversations in a snapshot."""
     if snapshot is None or not any(snapshot.messages.values()):
         return NO_CONVERSATIONS
-    nobody = Attendance(), Participants()
+    nobody = Attendance(), Participants(), Cards()
     searchable = [_make_conversation_document(name, path, *nobody) for name, path in snapshot.messages.items()]
     return ConversationTexts(
         sum(len(message.content) for path in snapshot.messages.values() for message in path), lambda: searchable
@@ -72,13 +74,30 @@ def make_conversation_texts(snapshot: Conversations | None) -> ConversationTexts
 
 
 def _make_conversation_document(
-    conversation_id: str, path: Iterable[Message], attendance: Attendance, names: Participants
+    conversation_id: str,
+    path: Iterable[Message],
+    attendance: Attendance,
+    names: Participants,
+    cards: Cards,
+    title: str = "",
 ) -> SearchDocument:
     """Make a search document of a conversation's final messages, each known to the participants who were present."""
-    return SearchDocument(CONVERSATION_PREFIX + conversation_id, _make_passages(path, attendance, names))
+    passages = _make_passages(path, attendance, names, cards, is_titled=bool(title))
+    return SearchDocument(CONVERSATION_PREFIX + conversation_id, passages, title)
 
 
-def _make_passages(path: Iterable[Message], attendance: Attendance, names: Participants) -> tuple[Passage, ...]:
+def _make_passages(
+    path: Iterable[Message],
+    attendance: Attendance,
+    names: Participants,
+    cards: Cards,
+    *,
+    is_titled: bool,
+    follows: int = -1,
+) -> tuple[Passage, ...]:
+    """Make the passages of a path, or of what was added behind the message with the number `follows`."""
+    final = [message for message in path if message.final]
+    before = (follows, *(message.number or 0 for message in final))
     return tuple(
         Passage(
             f"history:{message.id}",
@@ -87,12 +106,14 @@ def _make_passages(path: Iterable[Message], attendance: Attendance, names: Parti
             known_to=attendance.find_knowers(message),
             at=message.timestamp,
             speaker=names.name_of(message.speaker),
+            number=message.number or 0,
+            follows=number,
+            present=() if is_titled else name_present(message, attendance, names),
         )
-        for message in path
-        if message.final
-        and message.content.strip()
+        for number, message in zip(before, final, strict=False)
+        if message.content.strip()
         and not is_announcement(message)
-        and not message.extra.get(GREETING)  # no other conversation is told of it, and its own one shows or offers it
+        and not cards.is_greeting(message)  # no other conversation is told of it, and its own one shows or offers it
     )
 
 
@@ -116,7 +137,7 @@ class StoredConversations:
         self._project_id = project_id
         self._changed: Set[str] | None = None  # conversations that changed since they were read; None for all
         self._conversations: dict[str, _ReadConversation] = {}  # by conversation id
-        self._names = Participants()
+        self._names, self._cards = Participants(), Cards()
         self._all_documents: tuple[SearchDocument, ...] | None = None  # None until they are read
         self._message_count: int | None = None  # None until they are counted
         self._loaded_counts: dict[str, int] = {}  # of the conversations of the view when they were counted
@@ -125,7 +146,7 @@ class StoredConversations:
     def after_changes(self, changed: Set[str] | None) -> StoredConversations:
         """Return the same conversations after a change: the ids of the changed ones, or None for all of them."""
         after = StoredConversations(self._store, self._project_id)
-        after._conversations, after._names = self._conversations, self._names
+        after._conversations, after._names, after._cards = self._conversations, self._names, self._cards
         earlier = frozenset() if self._all_documents is not None else self._changed
         after._changed = None if changed is None or earlier is None else earlier | changed
         after._message_count, after._loaded_counts, after._uncounted = self._message_count, self._loaded_counts, changed
@@ -161,8 +182,9 @@ class StoredConversations:
     def _read_changed(self, reading: ReadTransaction) -> None:
         changed = self._changed
         names, known = load_participants(reading), self._conversations
-        if names != self._names:  # every passage shows its speaker's name
-            changed, known, self._names = None, {}, names
+        cards = load_cards(reading, names) or Cards()
+        if (names, cards) != (self._names, self._cards):  # every passage shows its speaker's name, and is no greeting
+            changed, known, self._names, self._cards = None, {}, names, cards
         rows = reading.rows(conversations, order=(conversations.c.id,))
         self._conversations = {
             row.id: known[row.id]
@@ -178,12 +200,19 @@ class StoredConversations:
         if old is not None and old.attendance.changes == attendance.changes:
             added = load_added_messages(reading, row.id, old.state, state)
             if added is not None:
-                passages = (*old.document.passages, *_make_passages(added, attendance, self._names))
+                last = old.document.passages[-1].number if old.document.passages else -1
+                passages = (
+                    *old.document.passages,
+                    *_make_passages(
+                        added, attendance, self._names, self._cards, is_titled=bool(row.title), follows=last
+                    ),
+                )
                 if len(passages) > MAX_MESSAGES + WINDOW_STEP:
                     passages = passages[-MAX_MESSAGES:]
-                return _ReadConversation(SearchDocument(old.document.id, passages), state, attendance)
+                return _ReadConversation(SearchDocument(old.document.id, passages, row.title), state, attendance)
         path = load_newest_messages(reading, row.id, row.leaf_id, MAX_MESSAGES)
-        return _ReadConversation(_make_conversation_document(row.id, path, attendance, self._names), state, attendance)
+        document = _make_conversation_document(row.id, path, attendance, self._names, self._cards, row.title)
+        return _ReadConversation(document, state, attendance)
 
 
 def _load_recaps(reading: ReadTransaction) -> list[SearchDocument]:

@@ -105,6 +105,7 @@ def load_part(
     old: ConversationPart | None,
     project: Project,
     people: Participants | None,
+    cards: Cards | None,
 ) -> ConversationPart | None:
     """Load the messages and recaps of a conversation; None where none is named. `known` are changes that were read."""
     if not conversation:
@@ -124,7 +125,8 @@ def load_part(
             people,
             project.language,
         )
-    is_same = old is not None and "people" not in changes and project == old.project
+    # The cards say which message is a greeting.
+    is_same = old is not None and "people" not in changes and "lorebook" not in changes and project == old.project
     if recaps is None or not is_same or "conversation" in changes or "recaps" in changes:
         recaps = load_recap_snapshot(
             reading,
@@ -134,6 +136,7 @@ def load_part(
             recaps if is_same else None,
             changes.items("recaps"),
             changes.items("conversation"),
+            cards,
         )
     messages = conversations.messages.get(conversation, ())
     text_size = sum(map(getsizeof, [one.content for one in messages]))
@@ -145,7 +148,7 @@ def load_view(
     reading: ReadTransaction,
     changes: ChangedItems,
     old_view: View | None,
-    load_part: Callable[[Project, Participants | None], ConversationPart | None],
+    load_part: Callable[[Project, Participants | None, Cards | None], ConversationPart | None],
 ) -> tuple[View, ConversationPart | None]:
     """Load a view at one version, and a conversation; the view shares every unchanged snapshot with the old one.
 
@@ -227,13 +230,15 @@ def load_view(
         snapshots[ParticipantTexts] = load_participant_texts(reading)
     if "people" in changes or "lorebook" in changes:
         snapshots[Cards] = load_cards(reading, snapshots.get(Participants), old.snapshot(Cards))
-    part = load_part(project, snapshots.get(Participants))
-    if "conversation" in changes or project != old.project:
+    part = load_part(project, snapshots.get(Participants), snapshots.get(Cards))
+    cards_changed = snapshots.get(Cards) is not old.snapshot(Cards)
+    if "conversation" in changes or project != old.project or cards_changed:
         snapshots[recent_conversations.RecentConversations] = recent_conversations.load_recent_conversations(
             reading,
             project,
-            old.snapshot(recent_conversations.RecentConversations),
+            None if cards_changed else old.snapshot(recent_conversations.RecentConversations),
             part.conversations if part is not None else None,
+            snapshots.get(Cards),
         )
     if old_view is None:
         snapshots[Conversations] = Conversations(project.id, {})

@@ -29,6 +29,7 @@ from msgspec import Struct
 from fabula.codex import Codex
 from fabula.codex.facts import Facts
 from fabula.context.options import AssemblyOptions
+from fabula.conversation.cards import Cards
 from fabula.conversation.model import Conversations
 from fabula.conversation.participants import Participants
 from fabula.conversation.recaps.snapshot import RecapSnapshot
@@ -186,7 +187,8 @@ class ProjectViews:
                     load_part, reading, changes, versions, conversation, parts.get(conversation)
                 )
                 if old_view is not None and changes.since == versions:
-                    own_view, part = old_view, load_conversation(old_view.project, old_view.snapshot(Participants))
+                    people, cards = old_view.snapshot(Participants), old_view.snapshot(Cards)
+                    own_view, part = old_view, load_conversation(old_view.project, people, cards)
                 else:
                     own_view, part = load_view(reading, changes, old_view, load_conversation)
                     own_view = add_corpus(self.store, reading, changes, own_view, old_view, part)

@@ -66,6 +66,8 @@ def coast(store: Store) -> Store:
         )
         memory.add_memory(tx, MemoryItem(id="m", text="Likes Mara.", evidence=("Mara again",)))
         conversation.start_conversation(tx, "desk", title="About Mara")
+        note = {"text": "Mara is tired. It rains.", "depth": 2, "role": "system"}
+        conversation.update_conversation(tx, "desk", {"mode_state": {"author_note": note, "score": "Mara"}})
         conversation.add_message(tx, "desk", Message(id="m1", role="user", content="Where is Mara?"))
     return store
 
@@ -188,6 +190,28 @@ def test_undo_restores_everything_exactly(coast: Store, new: str) -> None:
     with pytest.raises(FabulaError) as refused, coast.write(project=P) as tx:
         rename.undo_rename(tx)
     assert refused.value.code is Code.STORE_NOT_FOUND
+
+
+def test_the_note_of_a_conversation_is_renamed_and_restored_whatever_else_its_state_says(coast: Store) -> None:
+    with coast.read(project=P) as reading:
+        assert not [one for one in rename.preview_rename(reading, "Mara", "Nora") if one.area == "conversation"]
+        places = rename.preview_rename(reading, "Mara", "Nora", history=True)
+    assert [str(one.label) for one in places if "author" in str(one.label)] == ["About Mara, author's note"]
+
+    def read_state() -> dict[str, object]:
+        with coast.read(project=P) as reading:
+            return dict(conversation.get_conversation(reading, "desk").mode_state)
+
+    with coast.write(project=P) as tx:
+        ident = rename.apply_rename(tx, "Mara", "Nora", history=True)
+    note = {"text": "Nora is tired. It rains.", "depth": 2, "role": "system"}
+    assert read_state() == {"author_note": note, "score": "Mara"}
+    with coast.write(project=P) as tx:  # a turn was played since
+        conversation.update_conversation(tx, "desk", {"mode_state": {"author_note": note, "round": {"is_ended": True}}})
+    with coast.write(project=P) as tx:
+        rename.undo_rename(tx, ident)
+    restored = {**note, "text": "Mara is tired. It rains."}
+    assert read_state() == {"author_note": restored, "round": {"is_ended": True}}
 
 
 def test_undo_is_refused_where_something_was_changed_since_and_leaves_all_as_it_is(coast: Store) -> None:

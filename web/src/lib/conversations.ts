@@ -5,7 +5,13 @@ import { texts } from "./texts";
 
 type Named = Pick<Schemas["ConversationInfo"], "title" | "opening" | "presence">;
 
+/** What a player is called who was given no name, now and in projects of an older version. */
+const UNNAMED = new Set(["Writer", "作者", "Player", "玩家"]);
+
 const isPlayer = (id: string) => id.startsWith("player:");
+
+/** Return the name of whoever speaks; a player without a name is the person at the page. */
+export const nameSpeaker = (id: string, name: string): string => (isPlayer(id) && UNNAMED.has(name) ? t(texts.yourself) : name);
 
 /** Return the names of those who take part, each once; the person at the page is meant where nobody else does. */
 export function namePresent(one: Pick<Named, "presence">): string {

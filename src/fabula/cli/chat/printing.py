@@ -97,11 +97,16 @@ class _Line:
     name: str
     participant_id: str
     is_hidden: bool
+    audience: tuple[str, ...] | None = None
     text: str = ""
     shown: int = 0  # characters
     has_head: bool = False
     is_ended: bool = False
     notes: list[Sentence | str] = field(default_factory=list)
+
+    def list_listeners(self) -> list[str] | None:
+        """List whom a whisper is for; None for what everybody hears."""
+        return None if self.audience is None else [one for one in self.audience if one != self.participant_id]
 
 
 class TerminalPrinter:
@@ -111,12 +116,14 @@ class TerminalPrinter:
         self,
         waiting: Sentence,
         colours: NameColours,
+        names: Callable[[], Participants],
         *,
         is_heard: Callable[[Message], bool],
         is_reply_heard: Callable[[], bool],
         prompt_file: Path | None = None,
     ) -> None:
         self._colours, self._is_heard, self._is_reply_heard = colours, is_heard, is_reply_heard
+        self._names = names
         self._prompt_file = prompt_file
         self._waiting = ProgressDisplay(waiting)
         self._lines: dict[str, _Line] = {}  # by participant, in the order in which they were asked
@@ -167,7 +174,7 @@ class TerminalPrinter:
         line = self._lines.get(ident)
         if line is None:
             is_hidden = isinstance(event, SpeakerStart | ReplyDelta) and not self._is_reply_heard()
-            line = self._lines[ident] = _Line(event.name, ident, is_hidden)
+            line = self._lines[ident] = _Line(event.name, ident, is_hidden, event.audience)
         match event:
             case SpeakerStart():
                 self._waiting.start()
@@ -215,7 +222,10 @@ class TerminalPrinter:
             self._current = line
             if line.text and not line.is_hidden:
                 if not line.has_head:
-                    name = self._colours.paint(line.name, line.participant_id)
+                    others = (
+                        None if line.audience is None else [one for one in line.audience if one != line.participant_id]
+                    )
+                    name = self._colours.paint(mark_whisper(line.name, others, self._names()), line.participant_id)
                     print(render(message("{name}: {text}", name=name, text="")), end="")
                     line.has_head = True
                 print(line.text[line.shown :], end="", flush=True)
@@ -342,10 +352,15 @@ def format_message(said: Message, names: Participants, colours: NameColours, *, 
         name = names.name_of(said.speaker)
     else:
         name = render(message("you") if said.role == "user" else message("model"))
-    if said.audience is not None:
-        listeners = join_names([names.name_of(one) for one in said.audience])
-        name = render(message("{name} (to {listeners} only)", name=name, listeners=listeners))
+    name = mark_whisper(name, said.audience, names)
     return render(message("{name}: {text}", name=colours.paint(name, said.speaker), text=text))
+
+
+def mark_whisper(name: str, audience: Iterable[str] | None, names: Participants) -> str:
+    """Return the name of a speaker, with those whom a whisper is for; what everybody hears has no audience."""
+    if audience is None:
+        return name
+    return render(message("{name} (to {listeners} only)", name=name, listeners=list_names(audience, names)))
 
 
 def list_names(ids: Iterable[str], names: Participants) -> Sentence | str:

@@ -87,6 +87,7 @@ class ChatSession:
                 if choice.provider.api_style == "clipboard"
                 else message("Waiting for {model}", model=f"{choice.provider.name}/{choice.model}"),
                 self.colours,
+                lambda: self.people,
                 is_heard=self.is_heard,
                 is_reply_heard=self._is_reply_heard,
                 prompt_file=prompt_file,

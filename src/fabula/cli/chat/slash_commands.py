@@ -18,6 +18,7 @@ from fabula.conversation.modes import DEFAULT_MODE
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, is_word, join_alternatives, join_names, message
 from fabula.text.lookup import find_by_name
+from fabula.workspace.chat import refuse_to_take_back
 from fabula.workspace.chat.mentions import list_called_names
 from fabula.workspace.conversations import LAST, LAST_WORD
 
@@ -223,6 +224,8 @@ def undo(session: ChatSession, rest: str) -> None:
     if session.changes:
         number, label = session.changes[-1]
         newest = next(step for step in session.project.changes.list_changes() if not step.is_undone)
+        if newest.number != number and not session.hears_all:
+            raise refuse_to_take_back()
         if newest.number != number:
             raise invalid_request(
                 "Something else was changed since: {change}. To take that back: {command}",

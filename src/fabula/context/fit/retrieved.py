@@ -67,7 +67,7 @@ class RetrievedFit:
         window steps again, which is when the layer is selected anew: what is new and not needed leaves them free.
         """
         pieces, available = self._pieces, self._available
-        total = sum([piece.tokens for piece in pieces])
+        total = _sum_tokens(pieces)
         calm = available - growth - spare  # within it nothing has to go before the window steps again
         if total <= (calm if growth else available) or not pieces:
             self.tokens = total + self._heading if pieces else 0
@@ -81,7 +81,7 @@ class RetrievedFit:
             kept, dropped = _choose(pieces, available, calm)
             selection.retrieved_crowded = True
         self._kept, self._dropped = kept, dropped
-        self.tokens = sum([pieces[index].tokens for _, index in kept]) + self._heading if kept else 0
+        self.tokens = _sum_tokens([pieces[index] for _, index in kept]) + self._heading if kept else 0
 
     def add_needed(self, unused: int) -> int:
         """Add what is needed now and fits into tokens that were unused; return how many it takes."""
@@ -128,6 +128,16 @@ class RetrievedFit:
         )
 
 
+def _count_heading(piece: MeasuredFragment, told: Collection[tuple[str, str] | None]) -> int:
+    """The tokens of the heading of a message's conversation, unless it is told already."""
+    return 0 if piece.heading is None or piece.conversation in told else piece.heading.tokens
+
+
+def _sum_tokens(pieces: Sequence[MeasuredFragment]) -> int:
+    headings = {piece.conversation: piece.heading.tokens for piece in pieces if piece.heading is not None}
+    return sum([piece.tokens for piece in pieces]) + sum(headings.values())
+
+
 def _choose(
     pieces: Sequence[MeasuredFragment], available: int, unneeded: int, stays: Set[str] = frozenset()
 ) -> tuple[_Ranked, _Ranked]:
@@ -135,16 +145,17 @@ def _choose(
 
     `available` tokens are for fragments that are needed now or stay, `unneeded` for the others.
     """
-    spent = 0
+    spent, told = 0, set[tuple[str, str] | None]()
     kept: _Ranked = []
     dropped: _Ranked = []
     scores = [piece.fragment.score for piece in pieces]
     for rank, index in enumerate(sorted(range(len(pieces)), key=scores.__getitem__, reverse=True)):
-        total = spent + pieces[index].tokens
+        total = spent + pieces[index].tokens + _count_heading(pieces[index], told)
         is_sure = scores[index] >= NEEDED or pieces[index].fragment.source in stays
         if total <= unneeded or (total <= available and is_sure):
             spent = total
             kept.append((rank, index))
+            told.add(pieces[index].conversation)
         else:
             dropped.append((rank, index))
     return kept, dropped

@@ -78,12 +78,17 @@ def fit(
 
     minimum = budget.profile.immediate.minimum
     late = measure.headings["late"].tokens
-    if any(piece.fragment.said_at for piece in candidates.retrieved):
-        late += measure.headings["earlier"].tokens
+    if any(piece.heading for piece in candidates.retrieved):
+        late += measure.headings["earlier_end"].tokens
     headings = measure.headings["retrieved"].tokens + late
     if not reselect:  # each block of late joiners has a heading, and may split a message in two
         blocks = len({*before.late_after.values()})
         headings += blocks * (late + 2 * measure.model.tokens_per_message)
+        headings += sum(
+            piece.heading.tokens
+            for piece in candidates.retrieved
+            if piece.heading is not None and piece.fragment.source in before.late_after
+        )
     retrieved, kept_longest = split_kinds(candidates.retrieved, recipe.kept_longest)
     settings = DroppableList(others_of_settings, measure.settings_tokens)
     editor_state = DroppableList(candidates.editor_state, measure.headings["editor_state"].tokens)

@@ -7,11 +7,11 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from fabula.conversation.model import render_line
 from fabula.conversation.tables import TextOrigin
 from fabula.core.errors import Code
 from fabula.core.messages import Sentence
 from fabula.core.view import Language
+from fabula.text.quotes import render_line
 
 RecapKind = Literal["summary", "recap"]
 

@@ -9,24 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from msgspec import Struct
-from msgspec.structs import replace
 
+from fabula.conversation.cards import Cards
 from fabula.conversation.history import find_conversations
-from fabula.conversation.model import GREETING, Conversations, ConversationState, Message, is_announcement
+from fabula.conversation.model import Conversations, ConversationState, Message, is_announcement
 from fabula.conversation.participants import Participants
-from fabula.conversation.presence import Attendance, load_attendance
+from fabula.conversation.presence import Attendance, load_attendance, name_present
 from fabula.conversation.recaps.model import StoredRecap
 from fabula.conversation.recaps.rounds import number_rounds
 from fabula.conversation.recaps.schedule import find_recap_audience, load_stored_recaps
 from fabula.conversation.snapshot import follow_path, load_newest_messages
 from fabula.conversation.tables import messages
-from fabula.core.fragment import Fragment, Layer
+from fabula.core.fragment import EarlierMessage, Fragment, Layer
 from fabula.core.messages import message
 from fabula.core.relevance import RECAP
 from fabula.core.story import READER_ONLY
 from fabula.core.view import Project
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
+from fabula.text.quotes import head_conversation, render_line
 
 MAX_RELATED = 64  # other conversations of the same participants, the latest
 MAX_TOGETHER = 64  # who are present; of more, no other conversations are looked for
@@ -78,10 +79,11 @@ def load_recap_snapshot(
     before: RecapSnapshot | None = None,
     changed_recaps: Set[str] | None = None,
     changed_conversations: Set[str] | None = None,
+    cards: Cards | None = None,
 ) -> RecapSnapshot:
     """Load the texts of the conversations of a snapshot; `before` is shared as far as nothing changed."""
     old = before.by_conversation if before is not None else {}
-    loader = _Loader(reading, project, participants)
+    loader = _Loader(reading, project, participants, cards or Cards())
     found: dict[str, ConversationRecaps] = {}
     for name, state in conversations.states.items():
         known, attendance = old.get(name), conversations.attendances[name]
@@ -133,6 +135,7 @@ class _Loader(Struct, frozen=True):
     reading: ReadTransaction
     project: Project
     participants: Participants
+    cards: Cards
 
     def find_rounds(self, name: str, path: Sequence[Message], earlier: ConversationRecaps | None) -> frozenset[int]:
         """Return the numbers of the rounds on the active path."""
@@ -242,31 +245,44 @@ class _Loader(Struct, frozen=True):
         quoted: list[tuple[str, Fragment]] = []
         for record in others[:MAX_QUOTED]:
             own = load_attendance(self.reading, record.id)
-            for said in load_newest_messages(self.reading, record.id, record.leaf_id, QUOTED_MESSAGES):
-                if said.final and not is_announcement(said) and not said.extra.get(GREETING):
-                    fragment = make_earlier_fragment(self.project, said, self.participants, own.find_listeners(said))
-                    quoted.append((said.timestamp, replace(fragment, conversation_id=record.id)))
+            newest = load_newest_messages(self.reading, record.id, record.leaf_id, QUOTED_MESSAGES)
+            final = [said for said in newest if said.final]
+            for follows, said in zip((None, *final), final, strict=False):
+                if is_announcement(said) or self.cards.is_greeting(said):
+                    continue
+                names = () if record.title else name_present(said, own, self.participants)
+                earlier = EarlierMessage(
+                    head_conversation(self.project.language, said.timestamp, record.title, names),
+                    said.timestamp,
+                    said.number or 0,
+                    -1 if follows is None else follows.number or 0,
+                )
+                fragment = make_earlier_fragment(
+                    self.project, record.id, said, self.participants, own.find_listeners(said), earlier
+                )
+                quoted.append((said.timestamp, fragment))
         quoted.sort(key=lambda pair: pair[0])
         return tuple([one.id for one in others]), tuple([fragment for _, fragment in quoted])
 
 
-def mark_earlier(name: str, language: str) -> str:
-    """Return what stands before a message that the history window does not show."""
-    return message("[Said before, {title}] ", title=name).render(language)
-
-
 def make_earlier_fragment(
-    project: Project, said: Message, participants: Participants, known_to: frozenset[str] | None
+    project: Project,
+    conversation_id: str,
+    said: Message,
+    participants: Participants,
+    known_to: frozenset[str] | None,
+    earlier: EarlierMessage,
 ) -> Fragment:
     """Make the fragment of a message that the history window does not show."""
     name = participants.name_speaker(said, project.language)
     return Fragment(
         source=f"history:{said.id}",
         layer=Layer.RETRIEVED,
-        text=mark_earlier(name, project.language) + said.prompt_text,
+        text=render_line(name, said.prompt_text, project.language),
         project_id=project.id,
         title=name,
         known_to=known_to,
         is_single_use=True,
-        said_at=said.timestamp,
+        conversation_id=conversation_id,
+        earlier=earlier,
     )

@@ -29,13 +29,13 @@ from fabula.conversation.recaps.snapshot import (
     RecapFragment,
     RecapSnapshot,
     make_earlier_fragment,
-    mark_earlier,
 )
-from fabula.core.fragment import Fragment, Layer, Placement, Tier, Visibility
+from fabula.core.fragment import EarlierMessage, Fragment, Layer, Placement, Tier, Visibility
 from fabula.core.messages import message
 from fabula.core.relevance import EARLIER_MESSAGE, PASSAGE, score_in_range
 from fabula.core.story import Position, Timeline
 from fabula.core.view import View
+from fabula.text.quotes import head_own_conversation, render_line
 
 RelevantHistory = Literal["classic", "embedding-first"]
 BIOGRAPHY_SCORE = PINNED_SCORE + 0.01
@@ -95,7 +95,7 @@ def offer_recaps(source_request: SourceRequest, view: View) -> Iterator[Fragment
         quoted = [
             one
             for one in _quote_others(known, source_request, view)
-            if is_known(one) and one.text.removeprefix(mark_earlier(one.title, language)) not in shown
+            if is_known(one) and one.text.removeprefix(render_line(one.title, "", language)) not in shown
         ]
         yield from _offer_latest(reversed(quoted), attendance, source_request)
 
@@ -248,24 +248,30 @@ def _offer_earlier(
     They are the same in every request until the window steps, so each is made once.
     """
     people, attendance = view.snapshot(Participants) or Participants(), known.attendance
-    latest: list[tuple[Message, frozenset[str] | None]] = []
-    for said in reversed(path):
+    latest: list[tuple[Message, int, frozenset[str] | None]] = []
+    final = [one for one in path if one.final]
+    for place, said in reversed(list(enumerate(final))):
         number = said.number or 0
         if len(latest) == MAX_EARLIER:
             break
-        if not said.final or number >= first_shown:
+        if number >= first_shown:
             continue
         if number in covered and f"history:{said.id}" not in previous:
             continue
         knowers = attendance.find_knowers(said)
         visibility = Visibility(f"history:{said.id}", known_to=knowers)
         if judge_visibility(visibility, source_request.vantage, view.timeline) is None:
-            latest.append((said, knowers))
-    for age, (said, knowers) in reversed(list(enumerate(latest))):
-        key = said.number or 0, age, scores
+            latest.append((said, (final[place - 1].number or 0) if place else -1, knowers))
+    for age, (said, follows, knowers) in reversed(list(enumerate(latest))):
+        number = said.number or 0
+        key = number, age, scores
         fragment = known.offered.get(key)
         if fragment is None:
-            made = make_earlier_fragment(view.project, said, people, knowers)
+            heading = head_own_conversation(view.project.language, said.timestamp)
+            earlier = EarlierMessage(heading, said.timestamp, number, follows)
+            made = make_earlier_fragment(
+                view.project, source_request.request.conversation_id, said, people, knowers, earlier
+            )
             fragment = known.offered[key] = replace(made, score=_score_by_age(scores, age), is_single_use=False)
         yield place_for_listeners(fragment, attendance, source_request)
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from fabula.conversation.model import Message, MessageKind, get_kind
+from fabula.conversation.model import GREETING, Message, MessageKind, get_kind
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
 from fabula.core.ids import current_timestamp, parse_timestamp
@@ -177,6 +177,9 @@ def _parse_line(line: int, place: Sentence, row: JsonObject, places: Mapping[str
     extra: JsonObject = {SESSION: {name: value for name, value in row.items() if not known.get(name)}}
     if row.get("usage") is not None:
         extra["usage"] = row["usage"]
+    others = row.get("extra")
+    if isinstance(others, Mapping) and others.get(GREETING) is True:
+        extra[GREETING] = True
     return ChatMessage(
         line=line,
         parent=places[parent] if isinstance(parent, str) and known["parent_id"] else before,

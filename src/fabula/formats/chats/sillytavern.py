@@ -23,6 +23,7 @@ from fabula.conversation.model import (
     BEGUN,
     DEFAULT_NOTE_DEPTH,
     EARLIER,
+    GREETING,
     MAX_NOTE_CHARACTERS,
     MAX_NOTE_DEPTH,
     NOTE,
@@ -217,7 +218,7 @@ def _parse_line(line: int, place: Sentence, row: JsonObject, parent: int | None)
             final=not is_hidden,
             audience=tuple(map(str, audience)) if isinstance(audience, list) else None,
             mode_state=states or {},
-            extra={SILLYTAVERN: fields},
+            extra={SILLYTAVERN: fields, **({GREETING: True} if own.get(GREETING) is True else {})},
         )
 
     if not swipes:
@@ -324,6 +325,8 @@ def _describe_own(chat: StoredChat, said: Message) -> JsonObject:
         own["kind"] = get_kind(said).value
     if said.id in chat.mode_states:
         own["mode_state"] = chat.mode_states[said.id]
+    if said.extra.get(GREETING) and SILLYTAVERN not in said.extra:  # what came from a file goes out as it came
+        own[GREETING] = True
     return own
 
 

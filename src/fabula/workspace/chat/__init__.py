@@ -16,7 +16,7 @@ from fabula.workspace.chat.events import (
 )
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.chat.rounds import ChatRound, ChatState
-from fabula.workspace.chat.verbs import ChatVerbs, SpeakerPrompt
+from fabula.workspace.chat.verbs import ChatVerbs, SpeakerPrompt, refuse_to_take_back
 
 __all__ = [
     "Announced",
@@ -36,4 +36,5 @@ __all__ = [
     "SpeakerPrompt",
     "SpeakerStart",
     "TurnEnd",
+    "refuse_to_take_back",
 ]

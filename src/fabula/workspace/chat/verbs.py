@@ -68,7 +68,7 @@ from fabula.workspace.chat.rounds import (
 )
 from fabula.workspace.conversations import LAST, LAST_WORD, find_message, greet
 from fabula.workspace.names import find_character_ids, find_conversation, find_participant
-from fabula.workspace.participants import ensure_participant, ensure_player
+from fabula.workspace.participants import ensure_participant, ensure_player, load_account_names
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.verbs import ProjectVerbs, label_change, require_store
 from fabula.workspace.writing_options import ModelChoice
@@ -127,8 +127,9 @@ class ChatVerbs(ProjectVerbs):
         """
         view, mode = self._view, self._modes.find_name(mode or DEFAULT_MODE)
         roles, options = self._modes.split_options(mode, roles or {})
+        accounts = load_account_names(self._store, self._project.principal.user)
         with self._write() as tx:
-            own_id = ensure_participant(view, tx, player) if player else ensure_player(view, tx)
+            own_id = ensure_participant(view, tx, player) if player else ensure_player(view, tx, accounts)
             by_role = {role: ensure_participant(view, tx, name) for role, name in roles.items() if name}
             ids = [*(ensure_participant(view, tx, name) for name in participants if name), *by_role.values()]
             host = ensure_participant(view, tx, greeting) if greeting else ""
@@ -294,17 +295,11 @@ class ChatVerbs(ProjectVerbs):
             path = load_newest_messages(tx, chat.record.id, chat.record.leaf_id)
             said = [index for index, one in enumerate(path) if get_kind(one) is MessageKind.USER]
             if not said:
-                raise FabulaError(Code.STORE_NOT_FOUND, message("There is nothing here that could be taken back."))
+                raise refuse_to_take_back()
             gone = path[said[-1] :]
             heard = chat.attendance.find_listeners(gone[0])
             if listener and heard is not None and strip_revision(listener) not in heard:
-                raise FabulaError(
-                    Code.STORE_NOT_FOUND,
-                    message(
-                        "There is nothing here that {name} could take back. Nothing was changed.",
-                        name=chat.people.name_of(listener),
-                    ),
-                )
+                raise refuse_to_take_back()
             edits.select_branch(tx, chat.record.id, gone[0].parent_id)
             edits.restore_presence(tx, chat.record.id, gone[0].id)
             end_round(tx, chat.record.id)
@@ -562,6 +557,14 @@ class ChatVerbs(ProjectVerbs):
 def _leave_out(step: Step, played: frozenset[str]) -> Step:
     """Return a step without those whom people play."""
     return replace(step, speakers=tuple(one for one in step.speakers if one not in played))
+
+
+def refuse_to_take_back() -> FabulaError:
+    """Return the error of a chat in which nothing can be taken back.
+
+    It is the same where there is something that somebody did not hear: they are not to learn that it was said.
+    """
+    return FabulaError(Code.STORE_NOT_FOUND, message("There is nothing here that could be taken back."))
 
 
 def _refuse_nobody(sentence: Sentence) -> FabulaError:

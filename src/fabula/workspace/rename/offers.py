@@ -17,7 +17,14 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import join_names, message
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.rename.edits import iterate_texts
-from fabula.workspace.rename.rename import iterate_cells, make_finder, make_matcher, read_all_entries, validate_names
+from fabula.workspace.rename.rename import (
+    iterate_cells,
+    make_finder,
+    make_matcher,
+    read_all_entries,
+    read_value,
+    validate_names,
+)
 
 MAX_OFFERS = 8
 _MIN_COMPOUNDS = 3  # a longer Chinese word with the name in it is offered if it occurs this often
@@ -46,7 +53,7 @@ def find_offers(
     texts = [
         text
         for _, _, row, column in iterate_cells(reading, history)
-        for _, text in iterate_texts(column, getattr(row, column))
+        for _, text in iterate_texts(column, read_value(row, column))
     ]
     owner_ids = {entry.id for entry in entries if old in entry.names}
     others = {name for entry in entries if entry.id not in owner_ids for name in entry.names}

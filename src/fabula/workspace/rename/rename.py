@@ -28,7 +28,7 @@ from fabula.codex.tables import entries, progressions, renames
 from fabula.codex.validation import validate_name
 from fabula.constraints.tables import constraints
 from fabula.conversation import tables as conversation_tables
-from fabula.conversation.model import hash_content
+from fabula.conversation.model import MAX_NOTE_CHARACTERS, NOTE, find_note, hash_content
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, new_id
 from fabula.core.messages import Sentence, message
@@ -67,7 +67,7 @@ _COLUMNS: tuple[tuple[Table, tuple[str, ...]], ...] = (
 _SERIES_COLUMNS = tuple((table, columns) for table, columns in _COLUMNS if table in (entries, progressions))
 _HISTORY_COLUMNS: tuple[tuple[Table, tuple[str, ...]], ...] = (
     (conversation_tables.participants, ("name",)),
-    (conversation_tables.conversations, ("title",)),
+    (conversation_tables.conversations, ("title", NOTE)),
     (conversation_tables.messages, ("content",)),
     (conversation_tables.summaries, ("text",)),
     (conversation_tables.recaps, ("text",)),
@@ -87,6 +87,7 @@ _COLUMN_LABELS = {
     "check": message("check"),
     "evidence": message("evidence"),
     "content": message("content"),
+    NOTE: message("author's note"),
 }
 _TEXT_LABELS = {  # of a text that stands beside others of the same chapter or entry
     beats.name: message("beat"),
@@ -155,7 +156,7 @@ def preview_rename(
     return [
         _make_place(table, row, column, number, text, edit, names, in_series=in_series)
         for in_series, table, row, column in iterate_cells(reading, history)
-        for number, text in iterate_texts(column, getattr(row, column))
+        for number, text in iterate_texts(column, read_value(row, column))
         for edit in find(text)
     ]
 
@@ -169,9 +170,9 @@ def apply_rename(
     book = tx
     for in_series, table, row, column in list(iterate_cells(book, history)):
         tx = _choose_transaction(book, in_series)
-        value, key = getattr(row, column), _make_key(table, row)
+        value, key = read_value(row, column), _make_key(table, row)
         table_name = str(table.name)
-        if isinstance(table.c[column].type, Json):
+        if column != NOTE and isinstance(table.c[column].type, Json):
             new_value = map_texts(column, value, lambda text: apply_edits(text, find(text)))
             if new_value != value:
                 _update_value(tx, table, key, column, new_value)
@@ -207,7 +208,7 @@ def undo_rename(tx: WriteTransaction, rename_id: str | None = None) -> UndoneRen
     cells = msgspec.convert(row.changes, list[_Cell])
     for cell in cells:
         current = _choose_transaction(tx, cell.in_series).row(_tables_by_name()[cell.table], **cell.key)
-        if current is None or _hash_value(getattr(current, cell.column)) != cell.new_hash:
+        if current is None or _hash_value(read_value(current, cell.column)) != cell.new_hash:
             raise FabulaError(
                 Code.STORE_CONFLICT,
                 message(
@@ -223,7 +224,7 @@ def undo_rename(tx: WriteTransaction, rename_id: str | None = None) -> UndoneRen
     for cell in cells:
         table, owner = _tables_by_name()[cell.table], _choose_transaction(tx, cell.in_series)
         if cell.edits:
-            text = getattr(owner.require(table, **cell.key), cell.column)
+            text = read_value(owner.require(table, **cell.key), cell.column)
             _write_text(owner, table, cell.key, cell.column, text, cell.edits)
         else:
             _update_value(owner, table, cell.key, cell.column, cell.old_value)
@@ -306,11 +307,19 @@ def iterate_cells(reading: ReadTransaction, history: bool) -> Iterator[tuple[boo
             column_name = "id" if table is documents else "document_id"
             rows = sorted(rows, key=lambda row: (places[getattr(row, column_name)], getattr(row, "place", 0)))
         for row in rows:
-            yield from ((False, table, row, column) for column in columns if getattr(row, column))
+            yield from ((False, table, row, column) for column in columns if read_value(row, column))
     if (series := reading.series()) is not None:
         for table, columns in _SERIES_COLUMNS:
             for row in series.rows(table, order=[table.c.id]):
                 yield from ((True, table, row, column) for column in columns if getattr(row, column))
+
+
+def read_value(row: Row[Any], column: str) -> Any:
+    """Return a value that may contain a name; the author's note is a part of the state of its conversation."""
+    if column != NOTE:
+        return getattr(row, column)
+    note = find_note(row.mode_state)
+    return "" if note is None else note.text
 
 
 def _write_text(
@@ -330,6 +339,17 @@ def _write_text(
 
 
 def _update_value(tx: WriteTransaction, table: Table, key: Mapping[str, Any], column: str, value: Any) -> None:
+    if column == NOTE:
+        state = tx.require(table, **key).mode_state
+        if len(value) > MAX_NOTE_CHARACTERS:
+            raise FabulaError(
+                Code.CODEX_INVALID,
+                message(
+                    "With the new name an author's note is longer than {count:,} characters. Nothing was changed.",
+                    count=MAX_NOTE_CHARACTERS,
+                ),
+            )
+        column, value = "mode_state", {**state, NOTE: {**state[NOTE], "text": value}}
     values: dict[str, Any] = {column: value, **({"changed": current_timestamp()} if "changed" in table.c else {})}
     if table is conversation_tables.messages:
         values["content_hash"] = hash_content(value)

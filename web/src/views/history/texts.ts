@@ -4,7 +4,6 @@ export const texts = defineTexts({
   manager: { en: "History manager", zh: "历史管理" },
   participants: { en: "Participants", zh: "参与者" },
   ids: { en: "Names or ids, separated by commas", zh: "名字或编号，用逗号分隔" },
-  you: { en: "You", zh: "您" },
   pick: { en: "Add a participant", zh: "添加参与者" },
   load: { en: "Load", zh: "载入" },
   which: { en: "Conversation", zh: "对话" },
