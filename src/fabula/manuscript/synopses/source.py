@@ -100,8 +100,8 @@ class SynopsesSource:
         story = synopses.plan(source_request.request.document_id, source_request.vantage, view.timeline)
         for rollup in story.all_rollups:
             if rollup.source not in included:
-                cause = _explain_length(rollup)
-                yield Verdict(rollup.source, rollup.title, Layer.RETRIEVED, Reason.NOT_CHOSEN, 0, 0.0, cause=cause)
+                length = _explain_length(rollup)
+                yield Verdict(rollup.source, rollup.title, Layer.RETRIEVED, Reason.NOT_CHOSEN, 0, 0.0, cause=length)
         for chapter in synopses.chapters:
             source = f"synopsis:{chapter.id}"
             if not chapter.is_empty and included.isdisjoint((source, f"relevant:{chapter.id}")):

@@ -70,8 +70,8 @@ _COLUMNS: tuple[tuple[Table, tuple[str, ...]], ...] = (
     (memories, ("text", "evidence")),
 )
 _SERIES_COLUMNS = tuple((table, columns) for table, columns in _COLUMNS if table in (entries, progressions))
-_PARTICIPANT_COLUMNS = (conversation_tables.participants, ("name", "aliases", "persona"))
-_TITLE_COLUMNS = (conversation_tables.conversations, ("title",))
+_PARTICIPANT_COLUMNS: tuple[Table, tuple[str, ...]] = (conversation_tables.participants, ("name", "aliases", "persona"))
+_TITLE_COLUMNS: tuple[Table, tuple[str, ...]] = (conversation_tables.conversations, ("title",))
 _HISTORY_COLUMNS: tuple[tuple[Table, tuple[str, ...]], ...] = (
     _PARTICIPANT_COLUMNS,
     _TITLE_COLUMNS,
@@ -340,13 +340,13 @@ def _iterate_participant_cells(reading: ReadTransaction, names: Iterable[str]) -
     }
     if not people:
         return
-    for (table, columns), is_theirs in (
-        (_PARTICIPANT_COLUMNS, lambda row: row.id in people),
-        (_TITLE_COLUMNS, lambda row: not people.isdisjoint(row.conv_key.split("|"))),
-    ):
-        for row in reading.rows(table, order=[table.c.id]):
-            if is_theirs(row):
-                yield from ((table, row, column) for column in columns if getattr(row, column))
+    table, columns = _PARTICIPANT_COLUMNS
+    for row in reading.rows(table, table.c.id.in_(people), order=[table.c.id]):
+        yield from ((table, row, column) for column in columns if getattr(row, column))
+    table, columns = _TITLE_COLUMNS
+    for row in reading.rows(table, order=[table.c.id]):
+        if not people.isdisjoint(row.conv_key.split("|")):
+            yield from ((table, row, column) for column in columns if getattr(row, column))
 
 
 def _write_text(
