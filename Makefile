@@ -21,7 +21,7 @@ BENCH_DATA = $(if $(DATA),--data $(DATA),)
 BOOKS := $(if $(FABULA_DATA),$(FABULA_DATA),$(CURDIR)/data)
 
 run: $(READY) $(PAGE)  ## show an assembled context, then serve the sample stories until Ctrl-C
-	@$(BIN)/fabula assemble sample:lantern_coast --document ch-06 --window 8192
+	@$(BIN)/fabula assemble sample:lantern_coast --document ch-06 --window 8192 --short
 	@FABULA_DATA=$(BOOKS) exec $(BIN)/fabula serve --samples
 
 page: $(PAGE)  ## build the page into src/fabula/page

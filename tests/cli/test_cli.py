@@ -472,3 +472,15 @@ def test_a_request_file_that_is_not_there_is_refused(
     left, said = fails(monkeypatch, capsys, "assemble", "sample:wugang", "--request", "/no/such/request.json")
     assert left == 2
     assert said.startswith("FILE_NOT_FOUND: There is no file /no/such/request.json")
+
+
+def test_a_prompt_in_short_has_the_first_lines_of_each_part_and_says_how_to_see_all() -> None:
+    words = ["assemble", "sample:lantern_coast", "-d", "ch-06", "-w", "8192"]
+    whole = subprocess.run([FABULA, *words], capture_output=True, text=True, timeout=30, check=True).stdout
+    short = subprocess.run([FABULA, *words, "--short"], capture_output=True, text=True, timeout=30, check=True).stdout
+    headings = [line for line in whole.splitlines() if line.startswith("[") and line.endswith("]")]
+    assert len(headings) > 3
+    assert [line for line in short.splitlines() if line in headings] == headings
+    assert len(short.splitlines()) < 60 < len(whole.splitlines())
+    assert "tokens for gpt-4o" in short
+    assert short.splitlines()[-1].startswith("To see the whole prompt, leave out --short.")

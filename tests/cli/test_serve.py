@@ -139,7 +139,10 @@ def test_a_terminal_is_shown_the_token(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setattr("fabula.cli.serve.say", lambda text, **values: said.append(text.format(**values)))
     serve_command(no_open=True, store=str(tmp_path / "data"))
-    assert said[1] == "Programs send this token: the-token"
+    assert said[:2] == [
+        "Programs send this token: the-token",
+        "Open this link; it works once: http://127.0.0.1:8600/open/x",
+    ]
     assert list((tmp_path / "data").glob("token-*")) == []
 
 

@@ -149,3 +149,12 @@ def test_a_conversation_of_characters_reaches_no_place_of_the_story(coast: Store
     assert list_recent(beside)["talk:later"] is Reason.NOT_KNOWN, "what they spoke of may happen later"
     as_author = assemble(coast, document_id="ch-1", perspective=Perspective.AUTHOR)
     assert list_recent(as_author)["talk:later"] is Reason.KEPT
+
+
+def test_the_conversation_of_a_chapter_is_named_apart_from_the_chapter(coast: Store) -> None:
+    with coast.write(project=P) as tx:
+        documents.add(tx, "Chapter 3", text="Rain.", document_id="ch-3")
+        edits.start_conversation(tx, "document:ch-3", title="Chapter 3")
+        edits.add_messages(tx, "document:ch-3", [user_message("Make it drier.", "d1"), reply_message("Done.", "d2")])
+    titles = {one.source: one.title for one in assemble(coast).trace if one.source.startswith("talk:")}
+    assert titles == {"talk:plan": "Plans", "talk:document:ch-3": "Conversation about Chapter 3"}

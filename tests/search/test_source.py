@@ -23,8 +23,8 @@ from fabula.core.relevance import PASSAGE
 from fabula.core.view import View
 from fabula.manuscript.model import Document
 from fabula.search.corpus import ConversationTexts, Corpus
-from fabula.search.model import SearchDocument
-from fabula.search.source import SearchSource
+from fabula.search.model import Query, SearchDocument
+from fabula.search.source import SearchSource, SharedWords
 from fabula.workspace.read_only import open_view
 from fabula.workspace.sources import all_sources
 from tests.manuscript.stories import PROJECT, ask, chapter, everything, filler, sources, story
@@ -373,3 +373,9 @@ def test_passages_are_not_cached_as_measured_fragments_because_each_request_make
     cached = [piece for measure in engine._measures.values() for piece in measure.measured.recent.values()]
     assert found > len(cached) > 0
     assert not [piece for piece in cached if piece.kind == "search"]
+
+
+def test_a_part_of_a_name_is_not_named_beside_it() -> None:
+    query = Query(parts=(("Tobias Reed went to the press.", 1.0),), names=("Tobias Reed",))
+    reason = SharedWords(text="At the press Tobias Reed broke a reed.", query=query)
+    assert reason.render() == "shares Tobias Reed, press with the text nearby"

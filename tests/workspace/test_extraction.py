@@ -14,6 +14,7 @@ from fabula.manuscript.model import Manuscript
 from fabula.workspace.extraction import ExtractionVerbs
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.read_only import open_read_only
+from fabula.workspace.workspace import Workspace
 from tests.text.extraction.test_propose import SEA
 
 
@@ -50,9 +51,9 @@ def test_an_accepted_entry_quotes_the_book_and_starts_where_it_is_first_mentione
     quotations = re.findall("“(.+?)”", entry.description)
     assert quotations
     assert all(quotation.replace("‘", "“") in document.text.replace("‘", "“") for quotation in quotations[:1])
-    assert entry.description.endswith(f"({document.title})")
+    assert entry.description.startswith(f"The book says ({document.title}): “")
     (progression,) = entry.progressions
-    assert progression.text == "“Maddox was a captain of the old fleet, tall and grey.” (Later)"
+    assert progression.text == "The book says (Later): “Maddox was a captain of the old fleet, tall and grey.”"
     assert progression.since.document == later
 
 
@@ -99,3 +100,31 @@ def test_a_file_is_only_looked_at(tmp_path: Path) -> None:
         project.extraction.review(accept=["Maddox"])
     assert refusal.value.code is Code.PROJECT_READ_ONLY
     project.close()
+
+
+ORCHARD = (
+    "Ines Calder came up the orchard road at four. Nobody left the gate open.\n\n"
+    'Ines looked at the hives. "Was it Aunt Verity?"\n\nNobody came out to see.\n\n',
+    'Ines counted them. "Who took it?" Aunt Verity kept the curtains shut. "Ask Verity," said the man.\n\n',
+    "Ines held the lamp. She had a letter in her pocket.\n\nNobody knew of it.\n\n",
+    "Ines put the empty apple on the sill.\n\n",
+)
+
+
+def test_a_name_that_only_begins_sentences_is_proposed_and_counted_as_its_entry_is(workspace: Workspace) -> None:
+    project = workspace.create_project("The Glass Orchard")
+    for number, text in enumerate(ORCHARD, 1):
+        project.chapters.add(f"Chapter {number}", text)
+    proposed = {one.name: one.mentions for one in project.extraction.propose()}
+    assert proposed == {"Ines": 5, "Aunt Verity": 2}
+    project.extraction.review(accept=list(proposed))
+    counted = {one.name: one.total for one in project.timeline.read().appearances}
+    assert counted == proposed
+
+
+def test_a_sentence_that_only_names_somebody_is_no_description(workspace: Workspace) -> None:
+    project = workspace.create_project("The Glass Orchard")
+    for number, text in enumerate(ORCHARD, 1):
+        project.chapters.add(f"Chapter {number}", text)
+    project.extraction.review(accept=["Aunt Verity"])
+    assert project.codex.find("Aunt Verity").description == ""

@@ -79,3 +79,8 @@ def test_a_reason_names_the_character_who_does_not_know_something(ident: str, na
     sentence = explain_gate([limits], Reason.NOT_KNOWN, vantage, project.view.timeline, names)
     assert sentence is not None
     assert sentence.render() == f"{name} does not know this; known to Grace Odell, the reader"
+    nobody = Visibility(entry.source, known_to=frozenset())
+    sentence = explain_gate([nobody], Reason.NOT_KNOWN, vantage, project.view.timeline, names)
+    assert str(sentence) == "nobody in the story has been told this"
+    assert sentence is not None
+    assert sentence.render("zh") == "故事里还没有人得知这件事"

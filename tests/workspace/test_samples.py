@@ -28,6 +28,7 @@ from fabula.memory.model import Memory
 from fabula.search.corpus import Corpus
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.read_only import open_read_only, sample_names
+from fabula.workspace.writing_options import choose_model, size_request
 from tests.context.builders import check_result
 
 WINDOW = 8192
@@ -363,3 +364,11 @@ def test_what_will_hides_is_not_told_to_grace_before_he_says_it() -> None:
     for cursor in cursors(manuscript("lantern_coast").by_id["ch-04"]):
         prompt = seen("lantern_coast", "ch-04", cursor, "grace").prompt
         assert "the late watch on the night of the wreck was his" not in prompt
+
+
+def test_the_demo_reads_every_rule_of_the_samples() -> None:
+    for sample in sample_names():
+        fabula = open_sample(sample)
+        for document in manuscript(sample).documents:
+            request = size_request(fabula.request(document_id=document.id), choose_model(provider="demo"))
+            assert fabula.assemble(request).warnings == (), (sample, document.id)

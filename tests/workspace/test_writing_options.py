@@ -16,6 +16,7 @@ from fabula.store.store import LOCAL_USER, Store
 from fabula.text.tokens.models import ESTIMATE
 from fabula.workspace.settings import SettingVerbs
 from fabula.workspace.writing_options import (
+    DEMO_ENCODING,
     UNKNOWN_MODEL_WINDOW,
     JudgeOptions,
     choose_background_model,
@@ -114,6 +115,8 @@ def test_a_model_that_no_table_knows_gets_a_cautious_window_on_a_server_of_ones_
     assert size_request(request, choose_model(provider="ollama", model="qwen3-8b")).window is None
     given = Request(project_id="p", window=999)
     assert size_request(given, choose_model(provider="ollama", model="mine")).window == 999
+    demo = size_request(request, choose_model(provider="demo"))
+    assert (demo.window, demo.encoding) == (UNKNOWN_MODEL_WINDOW, DEMO_ENCODING), "no model reads it: no caution"
     vendor = choose_model(provider="openai", model="gpt-99")
     assert size_request(request, vendor).window is None, "a vendor's models are known"
 

@@ -10,7 +10,7 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project
 from fabula.cli.options import ANY_PROJECT, JSON, STORE
-from fabula.cli.output import current_language, print_json, print_raw
+from fabula.cli.output import current_language, print_json, print_raw, say
 from fabula.cli.request_options import RequestCommand, make_request
 from fabula.cli.tables import Column, print_table
 from fabula.cli.value_names import name_value
@@ -24,6 +24,7 @@ def assemble(
     context: typer.Context,
     project: ANY_PROJECT,
     quiet: Annotated[bool, Option("--quiet", "-q", help="The prompt and nothing else.")] = False,
+    short: Annotated[bool, Option("--short", help="The first lines of each part, and how to see all.")] = False,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -41,6 +42,11 @@ def assemble(
             print_json(describe_prompt(result))
         elif quiet:
             print_raw(result.prompt)
+        elif short:
+            from fabula.cli.show import show_outline
+
+            show_outline(opened, request, result)
+            say("To see the whole prompt, leave out --short. Why each part is in it or not: fabula inspect")
         else:
             from fabula.cli.show import show_assembly
 

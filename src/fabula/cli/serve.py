@@ -120,10 +120,10 @@ def serve(
                 "Anybody who can reach {url} and has the link or the token can read and change everything.",
                 url=address.url,
             )
-        say("Open this link; it works once: {link}", link=address.link)
-        if sys.stdout.isatty():
+        if sys.stdout.isatty():  # the link last: a person looks for it
             say("Programs send this token: {token}", token=address.token)
-        else:  # of a service, which ends in a log
+        say("Open this link; it works once: {link}", link=address.link)
+        if not sys.stdout.isatty():  # the output of a service ends in a log
             token_file = _write_token(find_folder(store), address)
         sys.stdout.flush()  # whoever started this process may read the link from a pipe
         if not no_open and _has_browser():

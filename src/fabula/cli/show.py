@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
-from fabula.cli.output import print_line, print_text, printable, render, say
+from fabula.cli.output import print_line, print_text, printable, render, say, shorten
 from fabula.cli.tables import Column, print_table
 from fabula.cli.value_names import count_fragments, name_value
 from fabula.codex import Codex
@@ -20,7 +20,7 @@ from fabula.context.result import Result
 from fabula.context.trace import Reason, Verdict
 from fabula.conversation.participants import Participants
 from fabula.core.fragment import LAYERS
-from fabula.core.messages import Sentence, join_names, message
+from fabula.core.messages import Sentence, join_names, message, plural
 from fabula.core.story import Perspective
 from fabula.workspace.project import ProjectHandle
 
@@ -42,6 +42,8 @@ LAYER_NAMES = {
     "immediate": message("Immediate"),
 }
 _NAME_WIDTH = 34  # columns of a terminal
+_OUTLINE_WIDTH = 100  # columns of a prompt in short
+_OUTLINE_LINES = 2  # of each of its parts
 _NAMED_MEMBERS = 12  # of a group that stayed out for one reason
 _QUIET = frozenset({Reason.NOT_DETECTED, Reason.LEVEL_MANUAL, Reason.LEVEL_NEVER, Reason.NOT_CHOSEN})
 
@@ -55,6 +57,35 @@ def show_assembly(handle: ProjectHandle, request: Request, result: Result) -> No
     if trimmed:
         _print_verdicts(message("Left out, or shortened"), trimmed)
     _print_warnings(result)
+
+
+def show_outline(handle: ProjectHandle, request: Request, result: Result) -> None:
+    """Print the first lines of each part of the prompt, then how its budget was spent."""
+    width = min(shutil.get_terminal_size().columns, _OUTLINE_WIDTH) - 2
+    for part in result.messages:
+        print_text(Text(f"── {render(name_value(part.role))} ──", style="bold"))
+        for heading, lines in _split_parts(printable(part.content)):
+            if heading:
+                print_text(Text(heading, style="bold grey58"))
+            for line in lines[:_OUTLINE_LINES]:
+                print_line(f"  {shorten(line, width)}")
+            if (count := len(lines) - _OUTLINE_LINES) > 0:
+                say(plural(count, "  … {count} more paragraph", "  … {count} more paragraphs"))
+    print_line("")
+    _print_summary(handle, request, result)
+    _print_warnings(result)
+
+
+def _split_parts(content: str) -> list[tuple[str, list[str]]]:
+    """Split a message of a prompt into its parts: the heading in brackets, empty before the first, and the lines."""
+    parts: list[tuple[str, list[str]]] = []
+    for line in filter(None, map(str.strip, content.split("\n"))):
+        is_heading = line.startswith("[") and line.endswith("]")
+        if is_heading or not parts:
+            parts.append((line, []) if is_heading else ("", [line]))
+        else:
+            parts[-1][1].append(line)
+    return parts
 
 
 def show_inspection(handle: ProjectHandle, request: Request, result: Result) -> None:

@@ -155,5 +155,5 @@ def _explain_ignorance(
     names = dict.fromkeys(one if one == READER else name_of(one) for one in known)  # an id may be one of several
     others = [message("the reader") if one == READER else one for one in names][:_MAX_NAMES]
     if not others:
-        return message("{name} does not know this, and nobody does", name=name)
+        return message("nobody in the story has been told this")
     return message("{name} does not know this; known to {others}", name=name, others=join_names(others))

@@ -18,6 +18,7 @@ from sqlalchemy import Row, desc
 from fabula.context.gather import FunctionSource
 from fabula.context.request import SourceRequest
 from fabula.conversation.cards import Cards
+from fabula.conversation.documents import get_document_id
 from fabula.conversation.model import Conversations, ConversationState, is_announcement
 from fabula.conversation.personas import place_for_listeners
 from fabula.conversation.presence import Attendance, load_attendance
@@ -139,8 +140,15 @@ def _make_fragment(
             "[Another recent conversation: {title}] {said}", title=one.title, said=" / ".join(one.snippets)
         ).render(project.language),
         project_id=project.id,
-        title=one.title,
+        title=_name_conversation(one, project.language),
         score=score_in_range(EPISODE, 0.5 - 0.15 * age),
         conversation_id=one.id,
         known_to=own_known_to if one.known_to is None else one.known_to,
     )
+
+
+def _name_conversation(one: RecentConversation, language: str) -> str:
+    """The title of a conversation; of a chapter's own, that it is about the chapter, which has the same title."""
+    if not get_document_id(one.id):
+        return one.title
+    return message("Conversation about {chapter}", chapter=one.title).render(language)

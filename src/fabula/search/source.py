@@ -384,10 +384,15 @@ class SharedWords(Sentence, frozen=True, kw_only=True):
         asked = [text for text, weight in self.query.parts if weight == heaviest]
         named = [name for name in self.query.names if name in self.text]
         shown = {word.casefold(): word for word in reversed([*named, *find_shared_words(self.text, asked)])}
-        words = [word for word in reversed(shown.values()) if not any(word in name for name in named if word != name)]
+        words = [word for word in reversed(shown.values()) if not any(_is_part(word, name) for name in named)]
         if not words:
             return _ALIKE.render(language)
         return message("shares {words} with the text nearby", words=join_names(words[:_MAX_WORDS])).render(language)
+
+
+def _is_part(word: str, name: str) -> bool:
+    """Is a word a part of a longer name, in whatever case?"""
+    return word != name and (word in name or word.casefold() in name.casefold().split())
 
 
 def _make_fragment(

@@ -3,19 +3,22 @@
 Proposals are made anew each time, from the text as it stands. An accepted one is an entry of the codex from then
 on, and a dismissed one is in a setting; neither is proposed again, unless the dismissed one is restored.
 
-An accepted entry starts where its name is first mentioned. Its description quotes that chapter. What a later chapter
-tells becomes a progression, so that no prompt knows it earlier.
+An accepted entry starts where its name is first mentioned. Its description says what that chapter tells of it, if it
+tells anything. What a later chapter tells becomes a progression, so that no prompt knows it earlier.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fabula.codex import Codex, Entry, Progression, edits
+from fabula.codex.name_index import NameIndex
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import Sentence, message
 from fabula.core.similar_names import find_similar_names
 from fabula.core.story import Position
 from fabula.manuscript.model import Manuscript
@@ -25,6 +28,7 @@ from fabula.text.extraction.model import Progress, ProposedEntry
 from fabula.text.extraction.propose import propose_entries
 from fabula.text.extraction.sentences import TellingSentence, find_telling_sentences, quote_sentence
 from fabula.text.lookup import find_by_name, find_matches, fold_name
+from fabula.text.names.disambiguation import resolve_mentions
 from fabula.workspace.verbs import ProjectVerbs
 
 DISMISSED = "extract.dismissed"
@@ -33,6 +37,8 @@ MAX_QUOTATIONS = 3  # in a description
 MAX_LATER = 2  # progressions from later chapters
 MIN_SCORE = 1.0  # of a sentence in a description
 MIN_LATER_SCORE = 4.0  # of a sentence that is worth a progression
+_QUOTED_IN = message("The book says ({chapter}): {quotations}")
+_QUOTED = message("The book says: {quotations}")
 
 
 class ProposalReview(Struct, frozen=True):
@@ -99,20 +105,37 @@ class ExtractionVerbs(ProjectVerbs):
         return self._view.snapshot(Manuscript) or Manuscript()
 
     def _propose(self, dismissed: Sequence[str], progress: Progress | None) -> list[ProposedEntry]:
-        return propose_entries(
+        proposals = propose_entries(
             [(document.id, document.text) for document in self._manuscript.documents],
             language=self._view.project.language,
             limit=MAX_PROPOSALS,
             known=[*self._list_known_names(), *dismissed],
             progress=progress,
         )
+        return self._count_mentions(proposals)
+
+    def _count_mentions(self, proposals: Sequence[ProposedEntry]) -> list[ProposedEntry]:
+        """Count how often each is named as the timeline will, where all of them are accepted."""
+        entries = {
+            str(number): Entry(id=str(number), type=one.kind, name=one.name, aliases=one.aliases)
+            for number, one in enumerate(proposals)
+        }
+        codex = self._view.snapshot(Codex)
+        index = NameIndex(()) if codex is None else codex.name_index
+        matcher = index.with_changes(entries.keys(), entries).matcher
+        counts = Counter(
+            mention.owners[0]
+            for document in self._manuscript.documents
+            for mention in resolve_mentions(matcher.find(document.text))
+        )
+        return [replace(one, mentions=counts[str(number)] or one.mentions) for number, one in enumerate(proposals)]
 
     def _list_known_names(self) -> list[str]:
         codex = self._view.snapshot(Codex)
         return [name for entry in (codex.entries if codex is not None else ()) for name in entry.names]
 
     def _make_entry(self, proposal: ProposedEntry) -> Entry:
-        """Make an entry that quotes the book's own sentences."""
+        """Make an entry that says what the book's own sentences tell of it."""
         documents, language = self._manuscript.documents, self._view.project.language
         sentences = find_telling_sentences(
             [(document.id, document.text) for document in documents],
@@ -127,9 +150,9 @@ class ExtractionVerbs(ProjectVerbs):
 
         def quote(quoted: Sequence[TellingSentence]) -> str:
             title = documents[quoted[0].text].title
-            if language == "zh":
-                return "".join(quote_sentence(one.quotation) for one in quoted) + (f"（{title}）" if title else "")
-            return " ".join(quote_sentence(one.quotation) for one in quoted) + (f" ({title})" if title else "")
+            quotations = ("" if language == "zh" else " ").join(quote_sentence(one.quotation) for one in quoted)
+            told = _QUOTED_IN if title else _QUOTED
+            return Sentence(told.template, {"chapter": title, "quotations": quotations}).render(language)
 
         return Entry(
             id="",
@@ -148,11 +171,10 @@ class ExtractionVerbs(ProjectVerbs):
 def _select_best(sentences: Sequence[TellingSentence], count: int, minimum: float) -> list[TellingSentence]:
     """Return the most telling sentences in the order of the story; of equal ones the earlier.
 
-    Where none reaches the minimum of a description, the best one is better than none.
+    Where none reaches the minimum, there is none: what only names somebody tells the model nothing.
     """
     best = sorted(sentences, key=lambda one: -one.score)[:count]
-    chosen = [one for one in best if one.score >= minimum] or (best[:1] if minimum == MIN_SCORE else [])
-    return [one for one in sentences if one in chosen]
+    return [one for one in sentences if one in best and one.score >= minimum]
 
 
 def _find_dismissed(names: Sequence[str], wanted: str) -> str:

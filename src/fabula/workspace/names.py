@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -359,11 +359,11 @@ def find_character_ids(view: View, ident: str) -> tuple[str, ...]:
     codex, people = view.snapshot(Codex), view.snapshot(Participants)
     if codex is None or people is None:
         return ()
-    participants = [one for one in people.by_id.values() if one.id.partition(":")[0] in _CHARACTERS]
+    participants = people.by_id.values()
     own = strip_revision(ident)
     if own in codex.by_id:
-        return tuple(one.id for one in participants if _find_own_entry(codex, one) == own)
-    return tuple(filter(None, (_find_own_entry(codex, one) for one in participants if one.id == own)))
+        return tuple(one.id for one in participants if find_own_entry(codex.by_id, one) == own)
+    return tuple(filter(None, (find_own_entry(codex.by_id, one) for one in participants if one.id == own)))
 
 
 def list_all_names(view: View, people: Iterable[Participant]) -> dict[str, tuple[str, ...]]:
@@ -377,13 +377,18 @@ def list_all_names(view: View, people: Iterable[Participant]) -> dict[str, tuple
     return names
 
 
-def _find_own_entry(codex: Codex, participant: Participant) -> str | None:
-    key = participant.id.partition(":")[2]
-    if key in codex.by_id:
+def find_own_entry(entries: Mapping[str, Entry], participant: Participant) -> str | None:
+    """Return the id of the codex entry that a participant is, of the entries by id; see `find_character_ids`."""
+    namespace, _, key = participant.id.partition(":")
+    if namespace not in _CHARACTERS:
+        return None
+    if key in entries:
         return key
     names = {fold_name(name) for name in (participant.name, *participant.aliases) if name}
     found = [
-        one.id for one in codex.entries if one.type == "character" and not names.isdisjoint(map(fold_name, one.names))
+        one.id
+        for one in entries.values()
+        if one.type == "character" and not names.isdisjoint(map(fold_name, one.names))
     ]
     return found[0] if len(found) == 1 else None
 

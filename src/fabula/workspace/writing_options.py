@@ -38,6 +38,7 @@ from fabula.text.tokens.models import ESTIMATE, is_known
 from fabula.workspace.arguments import check_arguments
 
 UNKNOWN_MODEL_WINDOW = 8192  # tokens, of a model that no table knows, on a server of one's own
+DEMO_ENCODING = "o200k_base"
 ADDED_TURN_TOKENS = 24  # of the first turn that Anthropic's API wants from the user
 _VENDORS = ("anthropic", "openai", "deepseek", "openrouter")
 DEFAULT_MODELS = {
@@ -160,7 +161,8 @@ def _choose_background(registry: ProviderRegistry, values: SettingValues) -> Mod
 def size_request(request: Request, choice: ModelChoice) -> Request:
     """Make the request one for the chosen model.
 
-    An unknown model on a server of one's own gets a small window, and is counted cautiously.
+    An unknown model on a server of one's own gets a small window, and is counted cautiously. No model reads what the
+    demo is sent: it is counted as it stands, so that caution leaves nothing out.
     """
     added = ADDED_TURN_TOKENS if choice.provider.api_style == "anthropic" else 0
     request = replace(request, model=choice.model, added_tokens=added)
@@ -168,7 +170,8 @@ def size_request(request: Request, choice: ModelChoice) -> Request:
         request = replace(request, encoding=GGUF_ENCODING)
     if choice.provider.name not in _VENDORS and not is_known(choice.model):
         window = UNKNOWN_MODEL_WINDOW if request.window is None else request.window
-        return replace(request, window=window, encoding=request.encoding or ESTIMATE)
+        encoding = DEMO_ENCODING if choice.provider.api_style == "demo" else ESTIMATE
+        return replace(request, window=window, encoding=request.encoding or encoding)
     return request
 
 

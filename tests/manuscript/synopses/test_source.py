@@ -191,7 +191,10 @@ def test_a_book_without_synopses_is_not_summed_up_while_somebody_waits() -> None
     fabula = story(*book)
     result = ask(fabula, document_id="ch-40", window=64_000)
     assert sources(result, "rollup:") == ["rollup:ch-26..ch-30", "rollup:ch-31..ch-35"]
-    assert "have no synopses yet" in next(v.sentence for v in result.trace if v.source == "synopsis:ch-3")
+    sentences = {v.source: v.sentence for v in result.trace}
+    assert sentences["synopsis:ch-3"] == "no synopsis is stored yet, and none is made while you wait"
+    assert sentences["synopsis:ch-40"] == "it is being written, so the prompt has its text and not its synopsis"
+    assert not any("matched better" in one for source, one in sentences.items() if source.startswith("synopsis:"))
     manuscript = fabula.view.snapshot(Manuscript)
     assert manuscript is not None
     worked_out = [one for one in ChapterSynopses.for_manuscript(manuscript).chapters if "synopsis" in one.__dict__]
@@ -435,4 +438,18 @@ def test_no_synopsis_in_the_middle_of_a_long_book_is_left_out_beside_room_for_it
     assert len(rollups) == 3
     assert all(verdict.included or verdict.tokens > unused for verdict in rollups)
     earlier = [v for v in result.trace if v.source.startswith("synopsis:") and v.reason is Reason.NOT_CHOSEN]
-    assert {str(v.detail) for v in earlier} <= {"a summary of several chapters covers it", "it is being written"}
+    assert {v.sentence for v in earlier} <= {
+        "a summary of several chapters covers it",
+        "it is being written, so the prompt has its text and not its synopsis",
+    }
+
+
+def test_chapters_that_are_too_long_to_sum_up_here_are_not_said_to_match_worse() -> None:
+    book = [chapter(number, f"In year {number} the ship sailed. " * 900) for number in range(1, 15)]
+    project = story(*book)
+    result = project.inspect(project.request(document_id="ch-14", window=8192))
+    rollups = {v.source: v.sentence for v in result.trace if v.source.startswith("rollup:") and not v.included}
+    too_long = "no synopsis is stored yet, and sentences of the text itself take more room than it has here"
+    assert rollups
+    assert set(rollups.values()) == {too_long}
+    assert result.token_count < result.budget.total, "there is room, and other material took none of it"

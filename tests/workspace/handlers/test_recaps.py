@@ -12,6 +12,7 @@ from fabula.llm import runs
 from fabula.lorebook.edits import Lorebook, save_lorebook
 from fabula.store.store import Store
 from fabula.workspace.views import ProjectViews
+from fabula.workspace.workspace import Workspace
 from tests.llm.server import Exchange, ModelServer, openai_answer
 from tests.workspace.handlers.background import list_jobs, run_due
 
@@ -58,7 +59,10 @@ def test_five_rounds_are_told_and_ten_become_a_recap(
 def test_without_a_model_nothing_is_made_and_the_job_says_why(store: Store, library: ProjectViews) -> None:
     _talk(store, 5)
     run_due(store, library)
-    assert list_jobs(store)["recap:talk"].reason == "RECAP_NO_MODEL"
+    job = list_jobs(store)["recap:talk"]
+    assert job.reason == "RECAP_NO_MODEL"
+    assert "no model may work in the background" in job.note
+    assert not {"`", ".toml", "budget"} & {mark for mark in ("`", ".toml", "budget") if mark in job.note}, "one reason"
     with store.read(project="p") as reading:
         assert kept_recaps.list_recaps(reading, "talk") == []
         assert service.get_conversation(reading, "talk").message_count == 10, "recording goes on"
@@ -83,3 +87,10 @@ def test_a_recap_is_made_without_what_only_the_reader_knows(
     assert "record of a conversation" in prompt
     assert "Coralword" not in prompt
     assert "Amberword" not in prompt
+
+
+def test_a_sample_that_nobody_touched_waits_for_no_recap(workspace: Workspace) -> None:
+    workspace.add_samples()
+    kinds = {job.kind for project in workspace.list_jobs() for job in project.jobs}
+    assert "recap" not in kinds
+    assert kinds, "other work is queued"

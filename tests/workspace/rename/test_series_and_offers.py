@@ -188,3 +188,29 @@ def test_a_rename_onto_the_name_of_another_entry_is_refused(workspace: Workspace
     assert project.chapters.read("Loomings").text == "Stubb met Flask."
     project.codex.rename("Stubb", "Flask", allow_duplicate=True)
     assert project.chapters.read("Loomings").text == "Flask met Flask."
+
+
+def test_a_renamed_character_is_renamed_in_conversations_too_and_is_nobody_else(workspace: Workspace) -> None:
+    project = workspace.create_project("Orchard")
+    project.chapters.add("The Gate", "Tobias Reed stood under the gate. Tobias waited.")
+    project.codex.add("Tobias", kind="character", aliases=("Tobias Reed",))
+    project.codex.add("Ines", kind="character")
+    chat = project.chat.start(["Tobias", "Ines"], title="Tobias and Ines at the press")
+    project.conversations.start(["Ines"], title="About Tobias")
+    project.participants.add("Tobias's dog", namespace="persona")
+    before = {one.id: (one.name, one.aliases, one.persona) for one in project.participants.list_all()}
+    places = project.codex.preview_rename("Tobias Reed", "Anselm Reed", also=["Tobias=Anselm"])
+    labels = [str(one.label) for one in places if one.area == "people"]
+    assert labels[:2] == ["Tobias, name in conversations", "Tobias, aliases in conversations 1"]
+    assert labels[2:] == ["Tobias, persona"] * 3
+    rename_id = project.codex.rename("Tobias Reed", "Anselm Reed", also=["Tobias=Anselm"])
+    people = {one.name: one for one in project.participants.list_all()}
+    assert set(people) == {"Player", "Anselm", "Ines", "Tobias's dog"}
+    assert people["Anselm"].aliases == ("Anselm Reed",)
+    assert people["Anselm"].persona.startswith("You are Anselm. Speak and act as Anselm")
+    assert project.conversations.get(chat.record.id).record.title == "Anselm and Ines at the press"
+    assert {one.record.title for one in project.conversations.list_all()} >= {"About Tobias"}
+    assert project.participants.resolve("Anselm").id in before, "the character is the participant of before"
+    project.codex.undo_rename(rename_id)
+    assert {one.id: (one.name, one.aliases, one.persona) for one in project.participants.list_all()} == before
+    assert project.conversations.get(chat.record.id).record.title == "Tobias and Ines at the press"

@@ -2,7 +2,8 @@
 
 The job is enqueued in the transaction that stores the reply, whoever stores it. Storing a message must stay fast, so
 only the counters of the conversation are read here. They can count a round of another branch; then the job finds
-nothing to do and corrects them.
+nothing to do and corrects them. Nothing is enqueued for a conversation that comes with its whole project, as a sample
+does: the next reply decides.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fabula.jobs.queue import enqueue, is_valid_key, postpone
 from fabula.jobs.triggers.recap_settings import read_recap_rules
 from fabula.store.queries import RowQuery
 from fabula.store.store import Store
+from fabula.store.tables import projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 RECAP_JOB = "recap"
@@ -43,6 +45,8 @@ def queue_rebuild(tx: WriteTransaction, conversation_id: str) -> str:
 
 
 def _enqueue_jobs(tx: WriteTransaction, changed: Sequence[str]) -> None:
+    if tx.changed_items(projects):  # the project is made in this transaction
+        return
     for conversation in changed:
         key = f"{RECAP_JOB}:{conversation}"
         if get_document_id(conversation) or not is_valid_key(key):

@@ -40,9 +40,11 @@ _MAX_CACHED = 16  # fragments of one chapter
 _STALE = message("the text has changed since this was written")
 _DERIVED = message("no synopsis is stored, so these are sentences of the text itself")
 _RELEVANT = message("it shares words with the text near the cursor")
-_CURRENT = message("it is being written")
+_CURRENT = message("it is being written, so the prompt has its text and not its synopsis")
 _ROLLED_UP = message("a summary of several chapters covers it")
-_WITHOUT_SYNOPSIS = message("these chapters have no synopses yet")
+_WITHOUT_SYNOPSIS = message("no synopsis is stored yet, and none is made while you wait")
+_TOO_LONG = message("no synopsis is stored yet, and sentences of the text itself take more room than it has here")
+_EMPTY = message("there is no synopsis of it")
 
 FindCharacters = Callable[[View], CharacterFinder]
 _Candidate = tuple[Chapter | Rollup, float]  # with its nearness in the story
@@ -98,14 +100,14 @@ class SynopsesSource:
         story = synopses.plan(source_request.request.document_id, source_request.vantage, view.timeline)
         for rollup in story.all_rollups:
             if rollup.source not in included:
-                yield Verdict(
-                    rollup.source, rollup.title, Layer.RETRIEVED, Reason.NOT_CHOSEN, 0, 0.0, _WITHOUT_SYNOPSIS
-                )
+                length = _explain_length(rollup)
+                yield Verdict(rollup.source, rollup.title, Layer.RETRIEVED, Reason.NOT_CHOSEN, 0, 0.0, cause=length)
         for chapter in synopses.chapters:
             source = f"synopsis:{chapter.id}"
             if not chapter.is_empty and included.isdisjoint((source, f"relevant:{chapter.id}")):
-                reason, detail = _explain(synopses, story, chapter, included, source_request, view)
-                yield Verdict(source, chapter.title, Layer.RETRIEVED, reason, 0, 0.0, detail)
+                reason, sentence = _explain(synopses, story, chapter, included, source_request, view)
+                detail, cause = ("", sentence) if reason is Reason.NOT_CHOSEN else (sentence or "", None)
+                yield Verdict(source, chapter.title, Layer.RETRIEVED, reason, 0, 0.0, detail, cause=cause)
 
 
 def _explain(
@@ -115,19 +117,24 @@ def _explain(
     included: Set[str],
     source_request: SourceRequest,
     view: View,
-) -> tuple[Reason, Sentence | str]:
+) -> tuple[Reason, Sentence | None]:
     """Why a chapter is not included by itself."""
     numbers = synopses.chapter_numbers
     if numbers[chapter.id] == numbers.get(source_request.request.document_id):
         return Reason.NOT_CHOSEN, _CURRENT
     if not _is_earlier(synopses, chapter, source_request):
-        return Reason.NOT_YET, ""
+        return Reason.NOT_YET, None
     reason = judge_fragment(chapter.gate_probe, source_request.vantage, view.timeline)
     if reason is not None and reason is not Reason.NOT_REVEALED:
-        return reason, explain_unnamed(chapter.document_ids, source_request.vantage) or ""
+        return reason, explain_unnamed(chapter.document_ids, source_request.vantage)
     if _is_rolled_up(story, chapter, included):
         return Reason.NOT_CHOSEN, _ROLLED_UP
-    return Reason.NOT_CHOSEN, _WITHOUT_SYNOPSIS
+    return Reason.NOT_CHOSEN, _WITHOUT_SYNOPSIS if chapter.id in story.without_synopsis else _explain_length(chapter)
+
+
+def _explain_length(summarised: Chapter | Rollup) -> Sentence:
+    """Why something that could be told in short is not."""
+    return _TOO_LONG if summarised.estimated_tokens else _EMPTY
 
 
 def _previous_fragments(

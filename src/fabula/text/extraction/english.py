@@ -1,7 +1,8 @@
 """Find names in English prose by how they are written and by their behaviour.
 
 A name is capitalised where no sentence begins, and hardly ever written in lower case. The words around it say the
-rest: people speak, have faces and bear titles; one is in or at a place; a thing has an article before it. The shorter
+rest: people speak, have faces and bear titles; one is in or at a place; a thing has an article before it. A word that
+only begins sentences is a name where it mostly acts as people do, and is never written in lower case. The shorter
 form of a name belongs to the longer one where only one longer form contains it: Ahab is Captain Ahab, while Mr. and
 Mrs. Bennet stay two.
 """
@@ -107,7 +108,7 @@ def find_english_names(texts: Texts, progress: Progress | None = None) -> list[E
         for title, form in words.split_names(run):
             _add_run(statistics.setdefault((title, form), NameStatistics()), run, title)
     forms = _join_titles(statistics)
-    names = (_make_name(members, forms) for members in _merge_forms(forms))
+    names = (_make_name(members, forms, words) for members in _merge_forms(forms))
     return [name for name in names if name is not None]
 
 
@@ -150,7 +151,13 @@ class _NameWords:
         self._inside_sentence: Counter[str] = Counter()
         self._speeches: Counter[str] = Counter()
         self._pairs: Counter[tuple[str, str]] = Counter()  # of neighbours inside sentences
+        self._sentence_starts: Counter[str] = Counter()
+        self._deeds_at_start: Counter[str] = Counter()  # of these, followed by what a person does
         for run in runs:
+            if run.begins_sentence:
+                self._sentence_starts[run.words[0]] += 1
+                is_deed = run.after in lists.SPEECH_VERBS or run.after in lists.ACTION_WORDS
+                self._deeds_at_start[run.words[0]] += is_deed and not run.is_possessive
             self._pairs.update(pairwise(run.words[1:] if run.begins_sentence else run.words))
             self._inside_sentence.update(run.words[1:] if run.begins_sentence else run.words)
             if run.before in lists.SPEECH_VERBS and not run.begins_sentence:
@@ -178,7 +185,16 @@ class _NameWords:
         inside = self._inside_sentence[word]
         if inside > 2 * self._lower_case.get(lower, 0) and not is_listed:
             return True
-        return self._speeches[word] >= 3 and self._speeches[word] * 20 >= inside
+        if self._speeches[word] >= 3 and self._speeches[word] * 20 >= inside:
+            return True
+        return not is_listed and self.only_begins_sentences(word)
+
+    def only_begins_sentences(self, word: str) -> bool:
+        """Is a word a name although it stands nowhere else than at the beginning of sentences?"""
+        lower, deeds = word.lower(), self._deeds_at_start[word]
+        if deeds < MIN_MENTIONS or deeds * 2 < self._sentence_starts[word] or self._inside_sentence[word]:
+            return False
+        return not any(self._lower_case.get(form) for form in (lower, lower.removesuffix("s"), f"{lower}s"))
 
     def _belongs_before(self, word: str, name_word: str) -> bool:
         """Is an ordinary word part of the name after it, because the name hardly ever stands without: New Bedford?"""
@@ -299,8 +315,8 @@ def _is_short_form(form: Form, longer: Form, forms: Mapping[Form, NameStatistics
     return short.person_score >= MIN_PERSON_SCORE and long.count * 100 >= short.count
 
 
-def _make_name(members: list[Form], forms: Mapping[Form, NameStatistics]) -> ExtractedName | None:
-    """The name with these forms; None where it occurs too rarely, or only at the beginning of sentences."""
+def _make_name(members: list[Form], forms: Mapping[Form, NameStatistics], words: _NameWords) -> ExtractedName | None:
+    """The name with these forms; None where it occurs too rarely, or only at the beginning of sentences like a word."""
     total = NameStatistics()
     surfaces: Counter[str] = Counter()
     for form in members:
@@ -309,7 +325,8 @@ def _make_name(members: list[Form], forms: Mapping[Form, NameStatistics]) -> Ext
         surfaces[text] += statistics.count - statistics.titles.total()
         for title, count in statistics.titles.items():
             surfaces[f"{_add_dots(title)} {text}"] += count
-    if total.count < MIN_MENTIONS or not total.inside_sentence:
+    is_proven = total.inside_sentence or any(words.only_begins_sentences(form[0]) for form in members)
+    if total.count < MIN_MENTIONS or not is_proven:
         return None
     kind, confidence = _estimate_kind(members, total, forms)
     names = [name for name, count in surfaces.most_common() if count > 1] or [surfaces.most_common(1)[0][0]]

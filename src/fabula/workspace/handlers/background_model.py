@@ -32,6 +32,7 @@ from fabula.workspace.writing_options import JudgeOptions, ModelChoice, choose_b
 WINDOW_SHARE = 0.4  # of the model's window, for a text to be summarised
 MAX_TOKENS = 24_000  # of such a text, in any window
 MAX_PLACED_TOKENS = 8_000  # of the window of a request at a vantage, answer included
+SPENT = message("The month's budget for background work is used up. Nothing was sent.")
 _CHECK_SECONDS = 0.1  # between checks of the token
 _MAX_PASSES = 4  # over a text that is still too long
 
@@ -143,9 +144,7 @@ class BackgroundModel:
             )
         remaining = _read_remaining(self._store, self._project.id)
         if remaining <= self._token.cost_micros:  # the cost of this job may be counted twice, which is on the safe side
-            raise FabulaError(
-                Code.JOB_BUDGET, message("The month's budget for background work is used up. Nothing was sent.")
-            )
+            raise FabulaError(Code.JOB_BUDGET, SPENT)
 
     async def _complete(self, request: Request, timeout: float | None) -> str:
         """Send a request and wait for the whole answer; a cancelled token ends the wait."""

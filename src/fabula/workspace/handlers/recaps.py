@@ -19,8 +19,14 @@ from fabula.jobs.model import Job, JobOutcome
 from fabula.jobs.queue import enqueue
 from fabula.jobs.triggers.recap_settings import read_recap_rules
 from fabula.store.store import Store
-from fabula.workspace.handlers.background_model import find_background_model
+from fabula.workspace.handlers.background_model import SPENT, find_background_model
 from fabula.workspace.views import ProjectViews
+from fabula.workspace.writing_options import choose_background_model
+
+_NO_MODEL = message(
+    "Recaps are written by a model, and no model may work in the background here. "
+    "Allow one; the documentation of background jobs says how."
+)
 
 log = logging.getLogger("fabula.jobs")
 
@@ -30,7 +36,8 @@ def update_recaps(views: ProjectViews, job: Job, token: CancellationToken) -> Jo
     model = find_background_model(views, job.project_id, token)
     language = views.view(job.project_id).project.language
     if model is None:
-        return update_with(None, views.store, job, token, language)
+        is_spent = choose_background_model(views.store, job.project_id) is not None
+        return update_with(None, views.store, job, token, language, is_spent=is_spent)
     conversation = str(job.work.get("conversation", ""))
 
     def write_recap(recap: RecapInput) -> str:
@@ -41,9 +48,18 @@ def update_recaps(views: ProjectViews, job: Job, token: CancellationToken) -> Jo
 
 
 def update_with(
-    write_recap: WriteRecap | None, store: Store, job: Job, token: CancellationToken, language: Language
+    write_recap: WriteRecap | None,
+    store: Store,
+    job: Job,
+    token: CancellationToken,
+    language: Language,
+    *,
+    is_spent: bool = False,
 ) -> JobOutcome:
-    """Make the summaries and recaps that are due; `write_recap` writes one, None where there is no model."""
+    """Make the summaries and recaps that are due; `write_recap` writes one, None where there is no model.
+
+    `is_spent` says that there is one, and that the month's budget is used up.
+    """
     conversation, rebuild_before = str(job.work.get("conversation", "")), job.work.get("anew", "")
     with store.read(project=job.project_id) as reading:
         row = reading.row(conversations, id=conversation)
@@ -55,13 +71,7 @@ def update_with(
     if not rules.enabled:
         return JobOutcome()
     if write_recap is None:
-        raise FabulaError(
-            Code.RECAP_NO_MODEL,
-            message(
-                "A model writes recaps, and none works in the background: `background = NAME` in models.toml names "
-                "one, or the month's budget is used up. The bundled model is too small for this. Nothing was changed."
-            ),
-        )
+        raise FabulaError(Code.JOB_BUDGET, SPENT) if is_spent else FabulaError(Code.RECAP_NO_MODEL, _NO_MODEL)
     result = refresh_recaps(
         store,
         job.project_id,

@@ -48,11 +48,12 @@ def find_offers(
     An occurrence that the rename changes, if only in part (Mr. Stubb, where Stubb is renamed), is not counted. `also`
     has further names that are renamed, and what each of them becomes.
     """
-    find = make_finder(reading, validate_names(old, new, also or {}))
+    renamed = validate_names(old, new, also or {})
+    find = make_finder(reading, renamed)
     entries = read_all_entries(reading)
     texts = [
         text
-        for _, _, row, column in iterate_cells(reading, history)
+        for _, _, row, column in iterate_cells(reading, renamed, history)
         for _, text in iterate_texts(column, read_value(row, column))
     ]
     owner_ids = {entry.id for entry in entries if old in entry.names}

@@ -8,6 +8,9 @@ since. Marks in a document move with each single edit, not with the text as a wh
 
 A rename in a book spans the codex of its series as well, in the same transaction: the entries of both are renamed, and
 the longer names of both are protected. The texts of other books of the series stay as they are.
+
+Whoever takes part in conversations as the renamed character is renamed with it, so that nobody is there twice. What was
+said stays as it is, unless the history is renamed too.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from fabula.codex.validation import validate_name
 from fabula.constraints.tables import constraints
 from fabula.conversation import tables as conversation_tables
 from fabula.conversation.model import MAX_NOTE_CHARACTERS, NOTE, find_note, hash_content
+from fabula.conversation.participants import list_participants
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, new_id
 from fabula.core.messages import Sentence, message
@@ -42,6 +46,7 @@ from fabula.store.tables import projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.names.matcher import NameMatcher, NameRules
 from fabula.text.truncation import shorten_to_line
+from fabula.workspace.names import find_own_entry
 from fabula.workspace.rename.edits import (
     Edit,
     apply_edits,
@@ -65,8 +70,10 @@ _COLUMNS: tuple[tuple[Table, tuple[str, ...]], ...] = (
     (memories, ("text", "evidence")),
 )
 _SERIES_COLUMNS = tuple((table, columns) for table, columns in _COLUMNS if table in (entries, progressions))
+_PARTICIPANT_COLUMNS: tuple[Table, tuple[str, ...]] = (conversation_tables.participants, ("name", "aliases", "persona"))
+_TITLE_COLUMNS: tuple[Table, tuple[str, ...]] = (conversation_tables.conversations, ("title",))
 _HISTORY_COLUMNS: tuple[tuple[Table, tuple[str, ...]], ...] = (
-    (conversation_tables.participants, ("name",)),
+    _PARTICIPANT_COLUMNS,
     (conversation_tables.conversations, ("title", NOTE)),
     (conversation_tables.messages, ("content",)),
     (conversation_tables.summaries, ("text",)),
@@ -88,7 +95,9 @@ _COLUMN_LABELS = {
     "evidence": message("evidence"),
     "content": message("content"),
     NOTE: message("author's note"),
+    "persona": message("persona"),
 }
+_PARTICIPANT_LABELS = {"name": message("name in conversations"), "aliases": message("aliases in conversations")}
 _TEXT_LABELS = {  # of a text that stands beside others of the same chapter or entry
     beats.name: message("beat"),
     synopses.name: message("synopsis"),
@@ -150,12 +159,13 @@ def preview_rename(
 
     `also` has further names and what each of them becomes.
     """
-    find = make_finder(reading, validate_names(old, new, also or {}))
+    renamed = validate_names(old, new, also or {})
+    find = make_finder(reading, renamed)
     names = {row.id: row.title for row in reading.rows(documents, only=("id", "title")) if row.title}
     names |= {entry.id: entry.name for entry in reversed(read_all_entries(reading))}
     return [
         _make_place(table, row, column, number, text, edit, names, in_series=in_series)
-        for in_series, table, row, column in iterate_cells(reading, history)
+        for in_series, table, row, column in iterate_cells(reading, renamed, history)
         for number, text in iterate_texts(column, read_value(row, column))
         for edit in find(text)
     ]
@@ -165,10 +175,11 @@ def apply_rename(
     tx: WriteTransaction, old: str, new: str, *, history: bool = False, also: Mapping[str, str] | None = None
 ) -> str:
     """Rename in every place that `preview_rename` lists; return the id by which the rename can be undone."""
-    find = make_finder(tx, validate_names(old, new, also or {}))
+    renamed = validate_names(old, new, also or {})
+    find = make_finder(tx, renamed)
     cells: list[_Cell] = []
     book = tx
-    for in_series, table, row, column in list(iterate_cells(book, history)):
+    for in_series, table, row, column in list(iterate_cells(book, renamed, history)):
         tx = _choose_transaction(book, in_series)
         value, key = read_value(row, column), _make_key(table, row)
         table_name = str(table.name)
@@ -294,10 +305,13 @@ def make_matcher(all_entries: Sequence[Entry], names: Iterable[str]) -> NameMatc
     return NameMatcher({**protected, **{old: (old,) for old in names}}, rules=rules)
 
 
-def iterate_cells(reading: ReadTransaction, history: bool) -> Iterator[tuple[bool, Table, Row[Any], str]]:
+def iterate_cells(
+    reading: ReadTransaction, names: Iterable[str], history: bool
+) -> Iterator[tuple[bool, Table, Row[Any], str]]:
     """Yield every value that may contain a name: whether the series has it, its table, its row and its column.
 
-    What belongs to documents comes in the order of the story.
+    What belongs to documents comes in the order of the story. Of conversations, only the participants who are one of
+    the named characters and the titles of what they take part in, unless `history` is renamed too.
     """
     places = {row.id: place for place, row in enumerate(sort_in_reading_order(reading.rows(documents)))}
     for table, columns in (*_COLUMNS, *(_HISTORY_COLUMNS if history else ())):
@@ -308,6 +322,8 @@ def iterate_cells(reading: ReadTransaction, history: bool) -> Iterator[tuple[boo
             rows = sorted(rows, key=lambda row: (places[getattr(row, column_name)], getattr(row, "place", 0)))
         for row in rows:
             yield from ((False, table, row, column) for column in columns if read_value(row, column))
+    if not history:
+        yield from ((False, *cell) for cell in _iterate_participant_cells(reading, names))
     if (series := reading.series()) is not None:
         for table, columns in _SERIES_COLUMNS:
             for row in series.rows(table, order=[table.c.id]):
@@ -320,6 +336,26 @@ def read_value(row: Row[Any], column: str) -> Any:
         return getattr(row, column)
     note = find_note(row.mode_state)
     return "" if note is None else note.text
+
+
+def _iterate_participant_cells(reading: ReadTransaction, names: Iterable[str]) -> Iterator[tuple[Table, Row[Any], str]]:
+    """Yield what the participants who are one of the named characters are called, and the titles that may name them."""
+    entries_by_id = {entry.id: entry for entry in reversed(read_all_entries(reading))}
+    renamed = set(names)
+    people = {
+        one.id
+        for one in list_participants(reading)
+        if (own := find_own_entry(entries_by_id, one)) is not None and not renamed.isdisjoint(entries_by_id[own].names)
+    }
+    if not people:
+        return
+    table, columns = _PARTICIPANT_COLUMNS
+    for row in reading.rows(table, table.c.id.in_(people), order=[table.c.id]):
+        yield from ((table, row, column) for column in columns if getattr(row, column))
+    table, columns = _TITLE_COLUMNS
+    for row in reading.rows(table, order=[table.c.id]):
+        if not people.isdisjoint(row.conv_key.split("|")):
+            yield from ((table, row, column) for column in columns if getattr(row, column))
 
 
 def _write_text(
@@ -437,6 +473,8 @@ def _make_place(
     if in_series:
         shown = message("{owner} (series)", owner=shown)
     kind = _TEXT_LABELS.get(table.name, _COLUMN_LABELS["text"]) if column == "text" else _COLUMN_LABELS[column]
+    if table is conversation_tables.participants:
+        kind = _PARTICIPANT_LABELS.get(column, kind)
     return RenamePlace(
         area=table_info(table).area,
         label=message("{owner}, {column}{number}", owner=shown, column=kind, number=number),

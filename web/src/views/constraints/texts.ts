@@ -2,7 +2,7 @@ import { defineTexts } from "../../lib/i18n/index.svelte";
 
 export const texts = defineTexts({
   constraints: { en: "Constraints", zh: "约束" },
-  intro: { en: "Rules that every prompt carries. Those that can be checked are checked in the text.", zh: "每个提示词都带上的规则。能检查的会在文中检查。" },
+  intro: { en: "Rules that come first in every prompt and are never cut in half. Where they need more than their share of the model's window, those that you did not write yourself are left out whole, with a warning. Those that can be checked are checked in the text.", zh: "规则排在每个提示词的最前面，从不截断。规则超出它在模型窗口中的份额时，不是您自己写的规则会整条略去，并给出警告。能检查的会在文中检查。" },
   new: { en: "New constraint", zh: "新约束" },
   text: { en: "What must hold", zh: "必须遵守什么" },
   kind: { en: "Kind", zh: "类型" },
