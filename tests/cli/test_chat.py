@@ -222,24 +222,24 @@ def test_a_branch_goes_on_from_an_earlier_message(chat: Chat) -> None:
 def test_the_branches_are_shown_as_a_tree(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "One.\nTwo.\n/swipe\nThree.\n/branch 2\n/branch\nFour.\n/branch\n"
     said = chat.run("--with", "Mara", "--title", "Pier", lines=lines).splitlines()
-    first = said.index("● 1. Player: One.")
+    first = said.index("● 1. Writer: One.")
     assert said[first : first + 7] == [
-        "● 1. Player: One.",
+        "● 1. Writer: One.",
         "● 2. Mara Venn: It was me.  ← you are here",
-        "└─○ 3. Player: Two.",
+        "└─○ 3. Writer: Two.",
         "  ├─○ 4. Mara Venn: It was me.",
         "  ○ 5. Mara Venn: It was me.",
         "  ○ 7. Mara Venn: It was me.",
         "Mara Venn: It was me.",
     ]
     assert said[first + 7 :] == [
-        "● 1. Player: One.",
+        "● 1. Writer: One.",
         "● 2. Mara Venn: It was me.",
-        "├─○ 3. Player: Two.",
+        "├─○ 3. Writer: Two.",
         "│ ├─○ 4. Mara Venn: It was me.",
         "│ ○ 5. Mara Venn: It was me.",
         "│ ○ 7. Mara Venn: It was me.",
-        "● 8. Player: Four.",
+        "● 8. Writer: Four.",
         "● 9. Mara Venn: It was me.  ← you are here",
     ]
     monkeypatch.setenv("FABULA_LANGUAGE", "zh")
@@ -254,7 +254,7 @@ def test_a_tree_has_only_what_whoever_speaks_heard(chat: Chat) -> None:
     as_hope = chat.run("--conversation", "Pier", "--as", "Hope Tarn", lines="/branch\n")
     assert "secret" not in as_hope
     assert as_hope.splitlines()[-3:] == [
-        "● 1. Player: @Mara well?",
+        "● 1. Writer: @Mara well?",
         "● 2. Mara Venn: It was me.  ← you are here",
         "└─○ 4. Mara Venn: Aloud.",
     ]

@@ -106,10 +106,13 @@ def read_tree(
     leaf = reading.require(conversations, id=conversation_id).leaf_id
     active: list[str] = []
     while leaf is not None:
-        active = [leaf, *active] if leaf in seen else active
+        if leaf in seen:
+            active.append(leaf)
         leaf = raw_parents.get(leaf)
+    active.reverse()
+    last = active[-1] if active else None
     counts = Counter(parents.values())
-    forks = {parent for parent, count in counts.items() if count > 1 or (count and parent == (active or [None])[-1])}
+    forks = {parent for parent, count in counts.items() if count > 1 or parent == last}
     kept = {one for one, parent in parents.items() if one not in counts or one in forks or parent in forks}
     kept |= {*active[-newest:], *active[:1]}
     shortened, on_path = _contract(parents, kept), frozenset(active)

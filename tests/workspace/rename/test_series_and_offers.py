@@ -205,7 +205,7 @@ def test_a_renamed_character_is_renamed_in_conversations_too_and_is_nobody_else(
     assert labels[2:] == ["Tobias, persona"] * 3
     rename_id = project.codex.rename("Tobias Reed", "Anselm Reed", also=["Tobias=Anselm"])
     people = {one.name: one for one in project.participants.list_all()}
-    assert set(people) == {"Player", "Anselm", "Ines", "Tobias's dog"}
+    assert set(people) == {"Writer", "Anselm", "Ines", "Tobias's dog"}
     assert people["Anselm"].aliases == ("Anselm Reed",)
     assert people["Anselm"].persona.startswith("You are Anselm. Speak and act as Anselm")
     assert project.conversations.get(chat.record.id).record.title == "Anselm and Ines at the press"
