@@ -18,7 +18,7 @@ from fabula.core.background import ANSWERING
 from fabula.core.view import Project, View
 from fabula.manuscript.model import Document, Manuscript
 from fabula.manuscript.synopses import making
-from fabula.manuscript.synopses.chapters import extracted_synopses
+from fabula.manuscript.synopses.chapters import Chapter, extracted_synopses
 from fabula.manuscript.synopses.plan import ChapterSynopses
 from fabula.text import summaries
 from fabula.workspace.sources import all_sources
@@ -148,7 +148,7 @@ def test_a_failure_in_the_background_is_logged_and_does_not_end_prompts(
     extracted_synopses.clear()
     manuscript = Manuscript(book())
     with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, "fabula.manuscript"):
-        patch.setattr(making.Chapter, "_summarise", lambda chapter: 1 / 0)
+        patch.setattr(Chapter, "_summarise", lambda chapter: 1 / 0)
         synopses = ChapterSynopses.for_manuscript(manuscript)
         synopses.make_later()
         wait_until_over()

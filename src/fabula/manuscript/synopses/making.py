@@ -71,7 +71,6 @@ class SynopsisMaker:
                     give_way()
         except Exception as error:
             log.warning("the synopses of a project could not be made: %s", type(error).__name__)
-        finally:
             self._is_running = False
 
     def _end(self, wanted: ref[SummarisedStory] | None) -> bool:
