@@ -66,6 +66,46 @@ def test_requests_without_a_pause_do_not_stop_the_work(monkeypatch: pytest.Monke
     work.is_over.set()
 
 
+def test_other_work_waits_for_work_that_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "MAX_WAIT_FOR_FIRST_SECONDS", PATIENCE * 2)
+    work, first = Work(monkeypatch), Work(monkeypatch)
+    start_in_background(work.run, "work")
+    work.wait_for_parts(3)
+    start_in_background(first.run, "first", goes_first=True)
+    first.wait_for_parts(3)
+    before = work.parts
+    first.wait_for_parts(20)
+    assert work.parts <= before + 1
+    with WAITING:
+        work.wait_for_parts(3)
+    first.is_over.set()
+    work.wait_for_parts(3)
+    work.is_over.set()
+
+
+def test_work_that_goes_first_gives_way_to_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work(monkeypatch)
+    start_in_background(work.run, "work", goes_first=True)
+    work.wait_for_parts(3)
+    with ANSWERING:
+        before = work.parts
+        assert not work.is_over.wait(0.2)
+        assert work.parts <= before + 1
+    work.wait_for_parts(3)
+    work.is_over.set()
+
+
+def test_work_that_goes_first_without_end_does_not_stop_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "MAX_WAIT_FOR_FIRST_SECONDS", 0.001)
+    work, first = Work(monkeypatch), Work(monkeypatch)
+    start_in_background(first.run, "first", goes_first=True)
+    first.wait_for_parts(1)
+    start_in_background(work.run, "work")
+    work.wait_for_parts(5)
+    first.is_over.set()
+    work.is_over.set()
+
+
 def test_the_process_ends_while_work_goes_on() -> None:
     script = (
         "from fabula.core.background import start_in_background\n"

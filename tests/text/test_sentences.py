@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fabula.text.sentences import find_sentence_starts
 from tests.text.strings import hard_strings
@@ -102,3 +104,9 @@ def test_the_empty_text_has_one_beginning() -> None:
 @pytest.mark.parametrize("text", ["!" * 50_000, "." * 50_000, ". " * 50_000, "。" + "”" * 50_000, ".\n" + " " * 50_000])
 def test_long_runs_of_marks_are_read_through(text: str) -> None:
     assert find_sentence_starts(text)[0] == 0
+
+
+@given(st.text(alphabet=" .!?'\"”’)]“‘([\nabAB1é"))
+def test_a_text_with_spaces_has_the_same_sentences_beside_another_stop(text: str) -> None:
+    starts = find_sentence_starts(text)
+    assert find_sentence_starts("a…b " + text) == [0, 2, *(start + 4 for start in starts[1:])]

@@ -16,7 +16,7 @@ from fabula.text.word_list import load_word_lists
 
 _UNSPACED_RUN = re.compile(r"[\u3400-\u9fff\uac00-\ud7af]{2,}")
 _LETTERS = re.compile(r"[a-z\u00df-\u024f\u0370-\u052f]{2,}")
-_NAME = re.compile(r"(?<=[a-z,;] )[A-Z\u00c0-\u00de][a-z\u00df-\u00ff]+")
+_NAME = re.compile(r" (?<=[a-z,;] )([A-Z\u00c0-\u00de][a-z\u00df-\u00ff]+)")  # a space first: it is found quickly
 _FIRST_UNSPACED = "\u3400"
 _UNSPACED_CHARACTER = re.compile(r"[\u3000-\u9fff\uac00-\ud7af\uff00-\uff60]")
 _SAMPLE = 2000  # characters at the beginning of a text that decide its script

@@ -115,11 +115,14 @@ def _score(statements: Sequence[Statement], unspaced: bool, names: Sequence[str]
     if not unspaced:
         people |= find_capitalised_names(" ".join([statement.text for statement in statements]))
     weights = {word: log1p(count) * (_PERSON if word in people else 1.0) for word, count in counts.items() if count > 1}
+    longest = _MAX_SENTENCE[unspaced]
     candidates = []
     for statement, words in zip(statements, words_of, strict=True):
-        text = _cut_sentence(statement.text, unspaced)
-        size = _measure(text, unspaced)
-        distinct = dict.fromkeys(words if text == statement.text else split_content_words(text))
+        text, size = statement.text, _measure(statement.text, unspaced)
+        if size > longest:
+            text = _cut_sentence(text, unspaced)
+            size, words = _measure(text, unspaced), split_content_words(text)
+        distinct = dict.fromkeys(words)
         density = sum([weights.get(word, _SINGLE_USE) for word in distinct]) / sqrt(size + _LENGTH_OFFSET)
         score = density * _weigh_form(statement, text, size, unspaced)
         named = {name for name in names if name in text}
@@ -187,10 +190,8 @@ def _measure(text: str, unspaced: bool) -> int:
 
 
 def _cut_sentence(text: str, unspaced: bool) -> str:
-    """A sentence, cut where a clause ends if it is too long."""
+    """A sentence that is too long, cut where a clause ends."""
     limit = _MAX_SENTENCE[unspaced]
-    if _measure(text, unspaced) <= limit:
-        return text
     end = limit if unspaced else min(_find_nth_space(text, limit), limit * _LONG_WORD)
     edges = [match.start() for match in _CLAUSE_END.finditer(text, end // 2, end)]
     return text[: edges[-1] if edges else end].rstrip() + "…"

@@ -54,6 +54,7 @@ class Chapter(Struct, eq=False, dict=True):
     part: str | None = None  # of the book
     characters: CharacterFinder = NO_CHARACTERS
     fragment_cache: FragmentCache = field(default_factory=dict)
+    known_synopsis: Synopsis | None = None  # once it is computed
 
     kind: ClassVar[str] = "synopsis"  # the prefix of its source
 
@@ -99,14 +100,32 @@ class Chapter(Struct, eq=False, dict=True):
         stored = self.stored_synopsis
         return self.is_empty or (stored is not None and not (stored.is_stale and stored.is_extract))
 
+    @property
+    def is_summarised(self) -> bool:
+        """Whether the synopsis has been computed, or needs no computation."""
+        return self.known_synopsis is not None or self.is_ready
+
     @cached_property
     def estimated_tokens(self) -> int:
         """About how many tokens the synopsis will take, where it must be computed; 0 where it is ready."""
-        return 0 if self.is_ready else estimate_summary_tokens(self.text)
+        return 0 if self.is_ready else self.extract_tokens
 
     @cached_property
+    def extract_tokens(self) -> int:
+        """About how many tokens a synopsis of the chapter's own sentences takes."""
+        return estimate_summary_tokens(self.text)
+
+    @property
     def synopsis(self) -> Synopsis:
         """The synopsis of the chapter."""
+        # A `cached_property` of Python 3.11 has one lock for all chapters, so a request would wait for a synopsis
+        # that is made in the background.
+        known = self.known_synopsis
+        if known is None:
+            known = self.known_synopsis = self._summarise()
+        return known
+
+    def _summarise(self) -> Synopsis:
         stored = self.stored_synopsis
         if stored is not None and self.is_ready:
             return stored

@@ -27,6 +27,7 @@ from fabula.manuscript.synopses.chapters import (
     group_into_chapters,
     join_texts,
 )
+from fabula.manuscript.synopses.making import SynopsisMaker
 from fabula.manuscript.synopses.rollups import Rollup, RollupCache, StorySoFar, plan_story_so_far
 from fabula.text.keywords import find_present_words
 from fabula.text.names.main_characters import NO_CHARACTERS, CharacterFinder
@@ -60,6 +61,8 @@ class ChapterSynopses:
         if previous is not None:
             self._rollups = previous._rollups.without(self._find_changed(previous))
         self._plans: dict[_PlanKey, tuple[Timeline, StorySoFar]] = {}
+        self._maker = SynopsisMaker() if previous is None else previous._maker
+        self._is_made_later = False  # or was already
 
     @classmethod
     def for_manuscript(cls, manuscript: Manuscript, characters: CharacterFinder | None = None) -> ChapterSynopses:
@@ -74,6 +77,12 @@ class ChapterSynopses:
         synopses = cls(manuscript, previous, characters)
         manuscript.cache[cls] = synopses
         return synopses
+
+    def make_later(self) -> None:
+        """Make the synopses that are missing in the background, where they are many."""
+        if not self._is_made_later:
+            self._is_made_later = True
+            self._maker.make_later(self)
 
     def _find_changed(self, previous: ChapterSynopses) -> frozenset[str]:
         """The ids of documents of earlier chapters that are no longer as they were."""

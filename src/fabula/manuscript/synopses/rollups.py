@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 from fabula.core.fragment import Fragment, Visibility
 from fabula.manuscript.synopses.chapters import DERIVED, Chapter, FragmentCache, Synopsis, combine_visibility
-from fabula.text.summaries import condense_texts, estimate_condensed_tokens, estimate_summary_tokens
+from fabula.text.summaries import condense_texts, estimate_condensed_tokens
 
 SO_FAR = "so-far"  # the id of the roll-up of the earliest chapters
 RECENT_CHAPTERS = 3  # with synopses of their own
@@ -66,8 +66,8 @@ class Rollup(Struct, eq=False, dict=True):
         """About how many tokens the text will take, where synopses must be computed; 0 where all are ready."""
         if all(chapter.is_ready for chapter in self.inputs):
             return 0
-        texts = [chapter.text for chapter in self.inputs]
-        return min(estimate_condensed_tokens(texts[0], self.length), sum(map(estimate_summary_tokens, texts)))
+        longest = estimate_condensed_tokens(self.inputs[0].text, self.length)
+        return min(longest, sum(chapter.extract_tokens for chapter in self.inputs))
 
     @cached_property
     def chapter_ids(self) -> frozenset[str]:

@@ -68,6 +68,7 @@ class SynopsesSource:
         if manuscript is None or not manuscript.documents:
             return ()
         synopses = ChapterSynopses.for_manuscript(manuscript, self._load_characters(view))
+        synopses.make_later()
         story = synopses.plan(source_request.request.document_id, source_request.vantage, view.timeline)
         planned = _planned_fragments(story, source_request)
         further = {}
