@@ -9,15 +9,15 @@ from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 
 
-def open_project(workspace: Workspace, access: Access, name: str) -> ProjectHandle:
+def open_project(workspace: Workspace, access: Access, name: str, *, verb: str = "") -> ProjectHandle:
     """Open a project for a caller, by its id, or by its title or number among those that the caller belongs to.
 
     A project that is not there and one that the caller does not belong to are refused in the same words.
     """
     if access.everywhere is not None and name not in access.memberships:
-        return workspace.project(name, access.make_principal(name))
+        return workspace.project(name, access.make_principal(name, verb=verb))
     ident = name if name in access.memberships else _find_own_project(workspace, access, name)
-    principal = access.make_principal(ident)
+    principal = access.make_principal(ident, verb=verb)
     try:
         project = workspace.project(ident, principal)
     except FabulaError as error:
