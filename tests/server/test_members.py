@@ -179,6 +179,20 @@ def test_people_create_projects_only_where_the_server_lets_them(
         assert ed.get("/api/account").json()["creatableProjects"] == 1
 
 
+def test_a_project_that_somebody_created_in_one_process_is_there_in_the_others(
+    running: RunningServer, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FABULA_PROJECTS_PER_PERSON", "2")
+    with run_server(workspace) as first, run_server(workspace) as second, sign_in(first, "ed") as ed:
+        session = {"Cookie": f"{COOKIE}={ed.cookies[COOKIE]}", "Origin": second.base_url}
+        with second.client(None, **session) as there:
+            assert there.get("/api/projects").status_code == 200  # which remembers who it is
+            base = f"/api/projects/{ed.post('/api/projects', json={'title': 'Mine'}).json()['id']}"
+            assert there.get("/api/projects").status_code == 200
+            assert there.post(f"{base}/chapters", json={"title": "One"}).status_code == 201
+            assert read_code(there.get("/api/projects/nowhere")) == (404, "PROJECT_NOT_FOUND")
+
+
 def test_an_editor_sees_which_providers_can_answer_and_neither_addresses_nor_keys(
     running: RunningServer, story: ProjectHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:

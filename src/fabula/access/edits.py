@@ -314,6 +314,8 @@ def _hash_tries(account: str, address: str) -> str:
 
     Whoever has one IPv6 address has its whole network of 64 bits, so that counts as one.
     """
+    if not address:
+        return hash_secret(account)
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:

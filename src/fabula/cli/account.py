@@ -221,7 +221,6 @@ def create_key(
     """Make the key of a program. Its secret is shown once.
 
     Example: fabula account key new "my script" --project "The Lantern Coast" --right read
-    Example: fabula account key new "search box" --verb project.search
     """
     from fabula.workspace.schemas.people import describe_new_key
 

@@ -31,7 +31,7 @@ from fabula.responses.keys import KeptResponse
 from fabula.server.access import Access
 from fabula.server.calls import Reply, call_verb, has_tag, make_reply, make_version_headers
 from fabula.server.files import MAX_UPLOAD, make_download, take_upload
-from fabula.server.named_projects import check_whole_name, open_project
+from fabula.server.named_projects import check_whole_name, open_requested
 from fabula.server.openapi import BINARY, EVENTS
 from fabula.server.problems import choose_language
 from fabula.server.requests import (
@@ -187,8 +187,7 @@ class RouteTable:
         return [follow, cancel]
 
     def _find_stream(self, request: Request[Any, Any, Any]) -> tuple[Access, str, str]:
-        access = get_access(request.scope)
-        project = open_project(self.workspace, access, str(request.path_params[PROJECT]))
+        access, project = open_requested(self.workspace, request.scope, str(request.path_params[PROJECT]))
         return access, project.id, str(request.path_params["stream"])
 
     async def _answer(
@@ -317,7 +316,7 @@ class RouteTable:
             sent = read_body(route, body, headers.get("content-type", ""))
             name = route.find_project(sent, access, self.workspace)
         if project is None and name is not None:
-            project = open_project(self.workspace, access, str(name), verb=route.verb)
+            access, project = open_requested(self.workspace, request.scope, str(name), verb=route.verb)
             if route.verb == "workspace.delete_project":
                 check_whole_name(self.workspace, access, project, str(name))
         if route.subject == "account":

@@ -54,10 +54,10 @@ class MemberVerbs(ProjectVerbs):
 
         A player needs a character, reads the chapters that are named, and the recaps of the conversations that are.
         """
+        account = self._find_account(person)
         membership = make_membership(
             self._project, read_choice(role, Role, "role"), character, documents, conversations
         )
-        account = self._find_account(person)
         with self._store.write(user=LOCAL_USER) as tx:
             if membership.role is not Role.OWNER:
                 self._keep_owner(tx, account)
