@@ -27,7 +27,7 @@ export const texts = defineTexts({
   endOthers: { en: "Sign out everywhere else", zh: "在其他地方全部退出" },
   ended: { en: "Signed out there.", zh: "已在那里退出。" },
   keyVerbs: { en: "Single verbs", zh: "单个动词" },
-  keyVerbsHint: { en: "Besides the rights, or instead: such as project.search, codex.add. With verbs and no rights, these alone.", zh: "与权限并用或代替权限，如 project.search、codex.add。只写动词而不选权限时，仅限这些。" },
+  keyVerbsHint: { en: "Besides the rights, or instead: such as {example}. With verbs and no rights, these alone.", zh: "与权限并用或代替权限，如 {example}。只写动词而不选权限时，仅限这些。" },
   parts: { en: "People, keys and sessions", zh: "成员、密钥与登录" },
   people: { en: "People", zh: "成员" },
   keys: { en: "Keys", zh: "密钥" },
