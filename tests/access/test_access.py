@@ -109,9 +109,35 @@ def test_the_wrong_passwords_that_are_counted_are_bounded(
     monkeypatch.setattr("fabula.access.edits.MAX_COUNTED", 10)
     with workspace.store.write(user=LOCAL_USER) as tx:
         for number in range(30):
-            access.count_failure(tx, f"nobody-{number}" * 1_000)
+            access.count_failure(tx, f"nobody-{number}" * 1_000, f"10.0.0.{number}")
         assert tx.count(sign_in_failures) == 10
         assert tx.count(sessions) == 0
+
+
+def test_wrong_passwords_from_one_address_keep_nobody_else_out(workspace: Workspace) -> None:
+    accounts = open_accounts(workspace)
+    for _ in range(5):
+        assert accounts.sign_in("ann", "wrong horse", address="10.0.0.66") is None
+    for account in ("ann", "ANN "):
+        refused = refuse(
+            Code.ACCESS_TOO_MANY_TRIES,
+            lambda account=account: accounts.sign_in(account, PASSWORD, address="10.0.0.66"),
+        )
+        assert refused.details["retry_seconds"] in range(1, 61)
+    assert accounts.sign_in("bob", "wrong horse", address="10.0.0.66") is None  # another account from there
+    assert accounts.sign_in("ann", PASSWORD, address="10.0.0.7") is not None
+    refuse(Code.ACCESS_TOO_MANY_TRIES, lambda: accounts.sign_in("ann", PASSWORD, address="10.0.0.66"))
+
+
+def test_all_addresses_of_an_ipv6_network_count_as_one(workspace: Workspace) -> None:
+    accounts = open_accounts(workspace)
+    for number in range(5):
+        assert accounts.sign_in("ann", "wrong horse", address=f"2001:db8:1:2::{number:x}") is None
+    refuse(Code.ACCESS_TOO_MANY_TRIES, lambda: accounts.sign_in("ann", PASSWORD, address="2001:db8:1:2:ffff::9"))
+    assert accounts.sign_in("ann", PASSWORD, address="2001:db8:1:3::1") is not None
+    for address in ("10.0.0.9", "::ffff:10.0.0.9", "10.0.0.9", "::ffff:10.0.0.9", "10.0.0.9"):
+        assert accounts.sign_in("ann", "wrong horse", address=address) is None
+    refuse(Code.ACCESS_TOO_MANY_TRIES, lambda: accounts.sign_in("ann", PASSWORD, address="::ffff:10.0.0.9"))
 
 
 def test_another_password_signs_everybody_out(workspace: Workspace) -> None:

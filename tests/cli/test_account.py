@@ -81,6 +81,25 @@ def test_the_secret_of_a_key_is_shown_once(room: Room) -> None:
     assert "revoked" in room.run("account", "key", "list")
 
 
+def test_a_key_may_name_single_verbs(room: Room) -> None:
+    made = room.run("account", "key", "new", "search box", "--verb", "project.search", "--right", "read")
+    assert made.splitlines()[-1].startswith("fabula-")
+    (found,) = room.read("account", "key", "list")
+    assert (found["verbs"], found["rights"]) == (["project.search"], ["read"])
+    assert "read, project.search" in room.run("account", "key", "list")
+    assert "project.search" in room.run("account", "key", "new", "x", "--verb", "project.serch", code=2)
+
+
+def test_a_player_is_granted_the_recaps_of_conversations(room: Room) -> None:
+    room.run("account", "add", "ann")
+    room.run("codex", "add", "Coast", "Reed", "--type", "character")
+    given = ("account", "role", "ann", "Coast", "player", "--character", "Reed")
+    assert "conversation" in room.run(*given, "--conversation", "nowhere", code=2)
+    room.run(*given)
+    (found,) = room.read("account", "list")
+    assert found["roles"][0]["conversations"] == []
+
+
 def test_changes_of_access_are_noted_in_a_private_log(room: Room) -> None:
     room.run("account", "add", "ann", "--name", "Ann Tarn")
     room.run("account", "role", "ann", "Coast", "editor")

@@ -75,6 +75,37 @@ def test_the_sdks_client_reads_and_changes_a_story_over_http(
     assert make_uri(story.id, "chapter", "ch-01") in names
 
 
+def test_a_key_that_names_verbs_has_the_tools_and_resources_that_count_as_these(
+    workspace: Workspace, story: ProjectHandle, people: dict[str, Access]
+) -> None:
+    verbs = frozenset({"project.search", "reading.read_chapter", "codex.add", "project.explain"})
+    keys = {
+        name: people[name].limit(rights=None, projects=None, verbs=verbs) for name in ("editor", "reader", "debugger")
+    }
+    entry, chapter = make_uri(story.id, "entry", "mara"), make_uri(story.id, "chapter", "ch-01")
+
+    async def speak(client: Client) -> Any:
+        tools = {one.name for one in (await client.list_tools()).tools}
+        kinds = {str(one.uri).split("/")[4] for one in (await client.list_resources()).resources}
+        opened = []
+        for uri in (chapter, entry):
+            try:
+                opened.append(bool((await client.read_resource(uri)).contents))
+            except MCPError:
+                opened.append(False)
+        found = await client.call_tool("search_story", {"project": story.id, "words": "lamp"})
+        prompts = (await client.list_prompts()).prompts
+        with pytest.raises(MCPError):
+            await client.call_tool("assemble_context", {"project": story.id})
+        return tools, kinds, opened, found.is_error, prompts
+
+    with run_server(workspace, keys) as server:
+        spoken = {name: talk(server, speak, name) for name in keys}
+    common = {"list_projects", "search_story", "read_chapter"}
+    for name, more in (("editor", {"add_entry"}), ("reader", set()), ("debugger", {"explain_context"})):
+        assert spoken[name] == (common | more, {"chapter"}, [True, False], False, []), name
+
+
 def test_each_role_has_the_tools_that_its_rights_allow_and_no_others(
     workspace: Workspace, story: ProjectHandle, people: dict[str, Access]
 ) -> None:

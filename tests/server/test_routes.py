@@ -33,6 +33,8 @@ _PROCESS = "belongs to the process, not to a caller"
 _PARSING = "is what a route does while it reads a request"
 _OTHER = "another route does the same: "
 WITHOUT_ROUTE = {
+    "account.count_creatable_projects": "is part of `account.describe`",
+    "account.create_project": _OTHER + "workspace.create_project, which calls it for people",
     "changes.list_changes": _OTHER + "workspace.list_changes",
     "changes.redo": _OTHER + "workspace.redo",
     "changes.undo": _OTHER + "workspace.undo",
@@ -54,6 +56,7 @@ WITHOUT_ROUTE = {
     "runs.check_acceptable": "is checked by `write` before it begins",
     "runs.request_again": "returns a request; the stream of `write` takes the run in its place",
     "settings.set_text": "parses what a person types at a prompt; JSON has types",
+    "workspace.account": _PARSING,
     "workspace.add_samples": "is an option of `fabula serve`",
     "workspace.call": _PROCESS,
     "workspace.close": _PROCESS,
@@ -73,7 +76,7 @@ WITHOUT_ROUTE = {
 
 
 def list_verbs() -> Iterator[str]:
-    for subject in ("workspace", "project", "settings", "people", *SUBJECTS):
+    for subject in ("workspace", "project", "settings", "people", "account", *SUBJECTS):
         for name, _ in inspect.getmembers(find_class(subject), inspect.isfunction):
             if not name.startswith("_"):
                 yield f"{subject}.{name}"

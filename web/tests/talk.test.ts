@@ -83,8 +83,9 @@ test("the provider of a conversation is sent with every turn, and kept in this b
 });
 
 test("only providers that can answer are offered, and the one of the settings once", async () => {
-  const make = (name: string, canAnswer: boolean) => ({ name, canAnswer, model: `${name}-1`, address: "", needsKey: false, variable: "", key: null });
-  serve({ "GET /providers": { items: [make("openai", true), make("deepseek", false), make("anthropic", true), make("demo", true), make("clipboard", true)], next: null } });
+  const make = (name: string, canAnswer: boolean) => ({ name, canAnswer, model: `${name}-1` });
+  story.info = { id: "b", title: "Coast", language: "en" } as typeof story.info;
+  serve({ "GET /projects/b/providers": { items: [make("openai", true), make("deepseek", false), make("anthropic", true), make("demo", true), make("clipboard", true)], next: null } });
   render(ProviderChoice, { props: { model: { provider: "openai", model: "gpt-5" } as never, value: "", label: "Who" } });
   await waitFor(() => expect(screen.getAllByRole("option").map((one) => one.textContent)).toEqual(["gpt-5 (openai)", "anthropic-1 (anthropic)", "No model: hand me the prompt", "Demo (prepared sentences)"]));
 });

@@ -130,7 +130,7 @@ test("an entry of a lorebook is kept until the server has it", async () => {
 });
 
 test("what one was about to say is kept for its conversation", async () => {
-  serve({ "GET /providers": [] });
+  serve({ "GET /projects/b/providers": [] });
   const said: string[] = [];
   const show = (conversation: string) => render(Composer, { conversation, present: [], isBusy: false, model: null, provider: "", onsend: (text: string) => said.push(text), onstop: () => undefined });
   show("c");

@@ -10,9 +10,11 @@ import hmac
 import re
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
+from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 from sqlalchemy import Row
 
 from fabula.access.model import ApiKey, BrowserSession, Membership, NewKey, Person, Right, Role
@@ -31,7 +33,7 @@ MAX_SESSIONS = 100  # of one person; the oldest end first
 KEY_PREFIX = "fabula-"
 SESSION_DAYS = 30
 LINK_SECONDS = 600
-MAX_FAILURES, WAIT_SECONDS = 5, 60  # wrong passwords of an account, and how long it waits then
+MAX_FAILURES, WAIT_SECONDS = 5, 60  # wrong passwords of an account from one address, and how long that waits then
 MAX_COUNTED = 10_000  # wrong passwords that are counted at a time; the oldest are forgotten
 _LINK = "link:"  # before the hash of a link's code, so that no code is taken for a session
 _SHOWN_HASH = 12
@@ -91,6 +93,23 @@ def list_played_characters(reading: ReadTransaction, project_id: str) -> frozens
     return frozenset[str]().union(*played)
 
 
+def list_members(reading: ReadTransaction, project_id: str) -> list[Person]:
+    """List those who belong to a project, each with the role there alone."""
+    return [_keep_membership(one, project_id) for one in list_people(reading) if project_id in one.memberships]
+
+
+def find_member(reading: ReadTransaction, person_id: str, project_id: str) -> Person | None:
+    """Return somebody with the role in one project alone, if any; None where nobody has this account."""
+    person = find_person(reading, person_id)
+    return None if person is None else _keep_membership(person, project_id)
+
+
+def has_other_owner(reading: ReadTransaction, person_id: str, project_id: str) -> bool:
+    """Whether somebody else is an owner of a project too."""
+    others = (one.memberships[project_id] for one in list_members(reading, project_id) if one.id != person_id)
+    return any(one.role is Role.OWNER for one in others)
+
+
 def remove_person(tx: WriteTransaction, person_id: str) -> None:
     """Let somebody in no more; their keys and sessions end at once."""
     tx.require(people, id=person_id)
@@ -99,10 +118,10 @@ def remove_person(tx: WriteTransaction, person_id: str) -> None:
     tx.delete_rows(people, people.c.id == person_id)
 
 
-def set_password(tx: WriteTransaction, person_id: str, password: str) -> None:
-    """Give somebody another password; everybody who is signed in with the old one is signed out."""
+def set_password(tx: WriteTransaction, person_id: str, password: str, *, kept_session: str = "") -> None:
+    """Give somebody another password; who is signed in with the old one is signed out, but in the session to keep."""
     tx.update_row(people, {"id": person_id}, {"password": hash_password(password), "changed": current_timestamp()})
-    tx.delete_rows(sessions, sessions.c.person == person_id)
+    end_other_sessions(tx, person_id, kept_session)
 
 
 def check_password(reading: ReadTransaction, person_id: str, password: str) -> Person | None:
@@ -129,8 +148,12 @@ def create_key(
     *,
     projects: Collection[str] | None = None,
     rights: Collection[Right] | None = None,
+    verbs: Collection[str] | None = None,
 ) -> NewKey:
-    """Make the key of a program that works for somebody, for all their projects and rights or for some."""
+    """Make the key of a program that works for somebody, for all their projects and rights or for some.
+
+    One that names verbs and no rights may use these verbs alone.
+    """
     if person_id != LOCAL_USER:
         tx.require(people, id=person_id)
     label = label.strip()
@@ -151,6 +174,7 @@ def create_key(
         "secret": hash_secret(secret),
         "projects": None if projects is None else sorted(projects),
         "rights": None if rights is None else sorted(rights),
+        "verbs": None if verbs is None else sorted(verbs),
         "made": current_timestamp(),
     }
     tx.insert(api_keys, {"id": ident, **values})
@@ -232,35 +256,73 @@ def list_sessions(reading: ReadTransaction, person_id: str | None = None) -> lis
     ]
 
 
-def count_failure(tx: WriteTransaction, account: str) -> None:
-    """Count a wrong password of an account, which need not exist."""
+def count_failure(tx: WriteTransaction, account: str, address: str = "") -> None:
+    """Count a wrong password of an account, which need not exist, from an address."""
     failures = sign_in_failures
     tx.delete_rows(failures, failures.c.until < current_timestamp())
     counted = tx.rows(failures, order=(failures.c.made.desc(), failures.c.id), only=("id",))
     for row in counted[MAX_COUNTED - 1 :]:
         tx.delete_rows(failures, failures.c.id == row.id)
-    values = {"id": new_id(), "account": hash_secret(account)}  # no name of an account, and of one length
+    values = {"id": new_id(), "account": _hash_tries(account, address)}
     tx.insert(failures, {**values, **_last_for(timedelta(seconds=WAIT_SECONDS))})
 
 
-def find_wait(reading: ReadTransaction, account: str) -> float:
-    """Return how many seconds an account waits after too many wrong passwords; 0 where it does not."""
+def find_wait(reading: ReadTransaction, account: str, address: str = "") -> float:
+    """Return how many seconds an address waits after too many wrong passwords of an account; 0 where it does not.
+
+    Other addresses do not wait, so that nobody can keep somebody else from signing in.
+    """
     failures = sign_in_failures
-    own = (failures.c.account == hash_secret(account), failures.c.until > current_timestamp())
+    own = (failures.c.account == _hash_tries(account, address), failures.c.until > current_timestamp())
     ends = [row.until for row in reading.rows(failures, *own, order=(failures.c.until.desc(),), only=("until",))]
     last = parse_timestamp(ends[0]) if len(ends) >= MAX_FAILURES else None
     return 0.0 if last is None else (last - datetime.now(UTC)).total_seconds()
 
 
-def forget_failures(tx: WriteTransaction, account: str) -> None:
-    """Forget the wrong passwords of an account, because the right one came."""
-    tx.delete_rows(sign_in_failures, sign_in_failures.c.account == hash_secret(account))
+def forget_failures(tx: WriteTransaction, account: str, address: str = "") -> None:
+    """Forget the wrong passwords of an account from an address, because the right one came from there."""
+    tx.delete_rows(sign_in_failures, sign_in_failures.c.account == _hash_tries(account, address))
 
 
 def end_sessions(tx: WriteTransaction, person_id: str, secret: str | None = None) -> None:
     """Sign somebody out: everywhere, or in one session."""
     where = () if secret is None else (sessions.c.id == hash_secret(secret),)
     tx.delete_rows(sessions, sessions.c.person == person_id, *where)
+
+
+def find_session_id(secret: str) -> str:
+    """Return the id by which the session of a secret is shown."""
+    return hash_secret(secret)[:_SHOWN_HASH] if secret else ""
+
+
+def end_shown_session(tx: WriteTransaction, person_id: str, session_id: str) -> bool:
+    """End the session of somebody that is shown with an id; whether there was one."""
+    if all(one.id != session_id for one in list_sessions(tx, person_id)):
+        return False
+    tx.delete_rows(sessions, sessions.c.person == person_id, sessions.c.id.startswith(session_id, autoescape=True))
+    return True
+
+
+def end_other_sessions(tx: WriteTransaction, person_id: str, session_id: str = "") -> None:
+    """End all sessions of somebody, and the links that would begin one, but the one that is shown with an id."""
+    kept = () if not session_id else (~sessions.c.id.startswith(session_id, autoescape=True),)
+    tx.delete_rows(sessions, sessions.c.person == person_id, *kept)
+
+
+def _hash_tries(account: str, address: str) -> str:
+    """Hash the name of an account and an address: no name is stored, and all have one length.
+
+    Whoever has one IPv6 address has its whole network of 64 bits, so that counts as one.
+    """
+    if not address:
+        return hash_secret(account)
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return hash_secret(f"{account}\0{address}")
+    if isinstance(found, IPv6Address):
+        found = found.ipv4_mapped or IPv6Address(int(found) >> 64 << 64)
+    return hash_secret(f"{account}\0{found}")
 
 
 def _insert_session(tx: WriteTransaction, ident: str, person_id: str, length: timedelta) -> None:
@@ -276,6 +338,11 @@ def _last_for(length: timedelta) -> dict[str, str]:
 def _find_owner(reading: ReadTransaction, ident: str) -> str | None:
     row = reading.row(sessions, id=ident)
     return row.person if row is not None and row.until > current_timestamp() else None
+
+
+def _keep_membership(person: Person, project_id: str) -> Person:
+    own = person.memberships.get(project_id)
+    return replace(person, memberships={} if own is None else {project_id: own})
 
 
 def _read_person(row: Row[Any]) -> Person:

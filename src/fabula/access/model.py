@@ -27,6 +27,7 @@ class Right(StrEnum):
     GENERATE = "generate"  # ask a model on behalf of the project, which may cost money
     INSPECT = "inspect"  # look inside of prompts
     MANAGE = "manage"  # settings, jobs, saves, and the project as a whole
+    MEMBERS = "members"  # who belongs to the project, and with which role
     STORE = "store"  # create, import, delete and restore projects, and series
 
 
@@ -79,7 +80,8 @@ class ApiKey(Struct, frozen=True, kw_only=True):
     person: str
     label: str
     projects: tuple[str, ...] | None = None  # None: all of the person's
-    rights: tuple[Right, ...] | None = None  # None: all of the person's
+    rights: tuple[Right, ...] | None = None  # None: all of the person's, or none but the verbs where it names verbs
+    verbs: tuple[str, ...] | None = None  # that it may use besides what its rights open
     created_at: str = field(default="", name="made")
     revoked_at: str | None = field(default=None, name="revoked")
 

@@ -26,6 +26,7 @@ api_keys = user_table(
     text_column("secret"),  # the hash
     json_column("projects", None),
     json_column("rights", None),
+    json_column("verbs", None),
     text_column("made"),
     text_column("revoked", None),
 )
@@ -43,7 +44,7 @@ sign_in_failures = user_table(
     "sign_in_failures",
     TableInfo(area="people", owner="user", in_saves=False, tracked=False),
     Column("id", Text, nullable=False),
-    text_column("account"),  # the hash of its name, which need not be that of an account
+    text_column("account"),  # the hash of its name, which need not be that of an account, and of an address
     text_column("made"),
     text_column("until"),
 )

@@ -136,6 +136,10 @@ def role(
         list[str] | None,
         Option("--document", help="A chapter that a player may read; may be given again. Without one it reads none."),
     ] = None,
+    conversations: Annotated[
+        list[str] | None,
+        Option("--conversation", help="A conversation whose recaps a player may read; may be given again."),
+    ] = None,
     store: STORE = None,
 ) -> None:
     """Give somebody a role in a project, another one, or none.
@@ -147,7 +151,14 @@ def role(
             changed = workspace.people.remove_role(account, project)
             say("{account} has no role in it any more.", account=changed.id)
             return
-        changed = workspace.people.set_role(account, project, name, character=character, documents=documents or ())
+        changed = workspace.people.set_role(
+            account,
+            project,
+            name,
+            character=character,
+            documents=documents or (),
+            conversations=conversations or (),
+        )
         handle = workspace.project(project)
         given = changed.memberships[handle.id]
         titles = [one.name for one in handle.chapters.list_chapters() if one.id in (given.grants.documents or ())]
@@ -200,6 +211,10 @@ def create_key(
     rights: Annotated[
         list[str] | None, Option("--right", help="What it may do; may be given again. Everything by default.")
     ] = None,
+    verbs: Annotated[
+        list[str] | None,
+        Option("--verb", help="A single verb it may use, as project.search; may be given again, also beside rights."),
+    ] = None,
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
@@ -210,7 +225,9 @@ def create_key(
     from fabula.workspace.schemas.people import describe_new_key
 
     with _open_logged(store) as workspace:
-        made = workspace.people.create_key(label, person=account, projects=projects or (), rights=rights or ())
+        made = workspace.people.create_key(
+            label, person=account, projects=projects or (), rights=rights or (), verbs=verbs or ()
+        )
     if as_json:
         print_json(describe_new_key(made))
         return
@@ -269,4 +286,6 @@ def _name_projects(key: KeyInfo, titles: dict[str, str]) -> Sentence:
 
 
 def _name_rights(key: KeyInfo) -> Sentence:
-    return message("all") if key.rights is None else join_names([name_value(one) for one in key.rights])
+    if key.rights is None and key.verbs is None:
+        return message("all")
+    return join_names([*map(name_value, key.rights or ()), *(key.verbs or ())])

@@ -45,6 +45,7 @@ _NAMES = (
     message("generate"),
     message("inspect"),
     message("manage"),
+    message("members"),
     message("store"),
     # jobs
     message("queued"),

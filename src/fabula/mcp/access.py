@@ -26,6 +26,8 @@ class McpAccess(Struct, frozen=True, kw_only=True):
     character: str | None = None  # by any name; only with a project
     principal: Principal = Principal()
     rights: frozenset[Right] = frozenset(Right)
+    verbs: frozenset[str] = frozenset()  # that the client may use besides, where the role has their right
+    role_rights: frozenset[Right] = frozenset()
 
     def __post_init__(self) -> None:
         if self.has_limits and self.project_id is None:  # limits name the ids of one project
@@ -41,6 +43,10 @@ class McpAccess(Struct, frozen=True, kw_only=True):
     def has_limits(self) -> bool:
         """Whether it may know less than everything, and therefore change nothing."""
         return self.character is not None or has_limits(self.principal)
+
+    def may_use(self, right: Right, verb: str) -> bool:
+        """Whether the client may use a verb that needs a right."""
+        return right in self.rights or (verb in self.verbs and right in self.role_rights)
 
     def choose_project(self, workspace: Workspace, name: str | None) -> McpAccess:
         """Return what the client may do in the project that a call names, as far as that depends on the project."""

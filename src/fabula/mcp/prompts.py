@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fabula.access.model import Right
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message
 from fabula.core.view import Language
@@ -26,6 +27,7 @@ from fabula.workspace.workspace import Workspace
 
 # which need more than a place in the story
 _INTERNAL = frozenset({"chat", "digest", "facts", "habits", "judge", "needs", "recap"})
+_VERB = "project.assemble"  # as which a prompt counts for a key that names verbs
 _ARGUMENTS: dict[str, Sentence] = {
     "project": message("The project: its title, number or id."),
     "chapter": message("A chapter: its title, number or id. By default the last one."),
@@ -61,6 +63,8 @@ def list_skills(workspace: Workspace, access: McpAccess, project: str | None = N
     name = project or access.find_only_project(workspace)
     if name is not None:
         access = access.choose_project(workspace, name)
+        if not access.may_use(Right.ASSEMBLE, _VERB):
+            return []
     if access.has_limits or name is None:
         found = list_user_skills().skills.values()
     else:

@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 
 from msgspec import Struct
 
+from fabula.access.model import Right
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, message
 from fabula.mcp.access import McpAccess
@@ -29,6 +30,7 @@ TEMPLATES: dict[str, tuple[Sentence, Sentence]] = {  # by the kind of resource: 
     "entry": (message("A codex entry"), message("What the codex says of a person, a place, a thing or a fact.")),
     "recap": (message("Recaps of a conversation"), message("What was said in a conversation so far.")),
 }
+_VERBS = {"chapter": "reading.read_chapter", "entry": "reading.read_entry", "recap": "reading.read_recap"}
 _ADDRESS = re.compile(r"fabula://project/([^/?#]+)/(chapter|entry|recap)/([^/?#]+)(?:\?start=(\d{1,12}))?")
 _CURSOR = re.compile(r"(\d{1,18}):(\d{1,12})")
 
@@ -60,10 +62,8 @@ def list_resources(
     for project in access.list_projects(workspace):
         if project.number < number:
             continue
-        handle = access.open_project(workspace, project.id)
-        items = [
-            ResourceInfo(make_uri(project.id, one.kind, one.id), one, project.title) for one in _list_items(handle)
-        ]
+        found = _list_items(access.open_project(workspace, project.id), access.choose_project(workspace, project.id))
+        items = [ResourceInfo(make_uri(project.id, one.kind, one.id), one, project.title) for one in found]
         start = skipped if project.number == number else 0
         page += items[start : start + PAGE_SIZE - len(page)]
         if len(page) == PAGE_SIZE:
@@ -111,7 +111,7 @@ def find_project_id(uri: str) -> str | None:
 def list_uris(workspace: Workspace, access: McpAccess, project_id: str) -> list[str]:
     """List the addresses and names of everything in a project, to see whether there is something new."""
     try:
-        items = _list_items(access.open_project(workspace, project_id))
+        items = _list_items(access.open_project(workspace, project_id), access.choose_project(workspace, project_id))
         return [f"{make_uri(project_id, one.kind, one.id)} {one.name}" for one in items]
     except FabulaError as error:
         if error.code not in (Code.PROJECT_NOT_FOUND, Code.NOT_ALLOWED):
@@ -119,9 +119,13 @@ def list_uris(workspace: Workspace, access: McpAccess, project_id: str) -> list[
         return []
 
 
-def _list_items(project: ProjectHandle) -> Iterator[ReadableItem]:
+def _list_items(project: ProjectHandle, access: McpAccess) -> Iterator[ReadableItem]:
+    """List what a client may read of a project; `access` is what it may do there."""
     reading = project.reading
-    yield from (*reading.list_chapters(), *reading.list_entries(), *reading.list_recaps())
+    lists = {"chapter": reading.list_chapters, "entry": reading.list_entries, "recap": reading.list_recaps}
+    for kind, list_items in lists.items():
+        if access.may_use(Right.ASSEMBLE, _VERBS[kind]):
+            yield from list_items()
 
 
 def _read_cursor(cursor: str | None) -> tuple[int, int]:
@@ -143,6 +147,8 @@ def _find(workspace: Workspace, access: McpAccess, uri: str) -> tuple[ReadableTe
             raise _not_found()
         project_id, kind, ident, start = unquote(matched[1]), matched[2], unquote(matched[3]), int(matched[4] or 0)
         if project_id not in (one.id for one in access.list_projects(workspace)):
+            raise _not_found()
+        if not access.choose_project(workspace, project_id).may_use(Right.ASSEMBLE, _VERBS[kind]):
             raise _not_found()
         reading = access.open_project(workspace, project_id).reading
         read = {"chapter": reading.read_chapter, "entry": reading.read_entry, "recap": reading.read_recap}[kind]

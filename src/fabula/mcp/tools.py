@@ -87,6 +87,7 @@ class ToolInfo(Struct, frozen=True, kw_only=True):
     """A tool as clients see it: what it is called and does, which arguments it has, and what it may change."""
 
     name: str
+    verb: str  # of the workspace, as which it counts for a key that names verbs
     title: Sentence
     description: Sentence
     run: Callable[..., Schema]
@@ -108,7 +109,8 @@ class ToolInfo(Struct, frozen=True, kw_only=True):
     def is_allowed(self, access: McpAccess) -> bool:
         """Return whether a client may use the tool."""
         is_possible = (self.reads_only or not access.is_read_only) and (self.is_for_limited or not access.has_limits)
-        return is_possible and self.right in access.rights
+        is_listing = not self.needs_project and bool(access.verbs)  # which any key that names verbs may
+        return is_possible and (is_listing or access.may_use(self.right, self.verb))
 
     def has_argument(self, name: str, access: McpAccess) -> bool:
         """Return whether a client may use an argument of the tool."""
@@ -119,6 +121,7 @@ TOOLS: dict[str, ToolInfo] = {}
 
 
 def _tool(
+    verb: str,
     title: Sentence,
     description: Sentence,
     *,
@@ -136,6 +139,7 @@ def _tool(
         checked = check_arguments(method)
         TOOLS[method.__name__] = ToolInfo(
             name=method.__name__,
+            verb=verb,
             title=title,
             description=description,
             run=checked,
@@ -169,6 +173,7 @@ class StoryTools:
         return self._opened
 
     @_tool(
+        "workspace.describe_projects",
         message("List projects"),
         message("List the stories that are here, with their titles, numbers and lengths. Call this first."),
         reads_only=True,
@@ -188,6 +193,7 @@ class StoryTools:
         return limit_project(describe_project(summary, 0, 0), [one.length for one in known])
 
     @_tool(
+        "project.search",
         message("Search the story"),
         message(
             "Find passages of the story that answer a few words or a question, best first. By default only what a "
@@ -210,6 +216,7 @@ class StoryTools:
         return describe_search(project.view, words, found, notes, self._language)
 
     @_tool(
+        "reading.list_chapters",
         message("List chapters"),
         message("List the chapters of a story in reading order, with their numbers, titles and lengths."),
         reads_only=True,
@@ -220,6 +227,7 @@ class StoryTools:
         return describe_readable_list(self._project.reading.list_chapters(), start, limit)
 
     @_tool(
+        "reading.read_chapter",
         message("Read a chapter"),
         message("Read the text of a chapter. A long one comes in parts: go on with `start` from `next`."),
         reads_only=True,
@@ -230,6 +238,7 @@ class StoryTools:
         return describe_contents(self._project.reading.read_chapter(chapter), start, limit)
 
     @_tool(
+        "reading.read_synopses",
         message("Read synopses"),
         message("Read what happens in some chapters, or in all of them, in a few sentences each."),
         reads_only=True,
@@ -241,6 +250,7 @@ class StoryTools:
         return describe_readable_texts(found[start : start + limit], start, limit, MAX_TEXT, total=len(found))
 
     @_tool(
+        "reading.read_recap",
         message("Read recaps"),
         message("Read what was said in a conversation so far, or in all of them, as its recaps tell it."),
         reads_only=True,
@@ -257,6 +267,7 @@ class StoryTools:
         return describe_readable_texts(texts, start, limit, MAX_TEXT, total=total)
 
     @_tool(
+        "reading.list_entries",
         message("List codex entries"),
         message("List the people, places, things and facts that the codex of a story has."),
         reads_only=True,
@@ -268,6 +279,7 @@ class StoryTools:
         return describe_readable_list(found, start, limit)
 
     @_tool(
+        "reading.read_entry",
         message("Read a codex entry"),
         message(
             "Read what the codex says of a person, a place, a thing or a fact: `text` as a prompt has it, `entry` with "
@@ -279,7 +291,7 @@ class StoryTools:
     def read_entry(self, entry: str) -> EntryContents:
         """Read an entry by any of its names."""
         found = self._project.reading.read_entry(entry)
-        is_whole = not has_limits(self._project.principal) and Right.READ in self._access.rights
+        is_whole = not has_limits(self._project.principal) and self._access.may_use(Right.READ, "codex.find")
         fields = self._describe_entry(found.id) if is_whole else None
         return describe_entry_contents(found, fields, MAX_TEXT)
 
@@ -289,6 +301,7 @@ class StoryTools:
         return replace(describe_entry(codex.find(ident), codex.list_knowers(ident)), notes="")
 
     @_tool(
+        "codex.add",
         message("Add a codex entry"),
         message("Add a person, a place, a thing or a fact to the codex. A name that another entry has is refused."),
         arguments=("name", *_ENTRY_ARGUMENTS),
@@ -298,6 +311,7 @@ class StoryTools:
         return self._describe_entry(self._project.codex.add(name, **fields).id)
 
     @_tool(
+        "codex.edit",
         message("Edit a codex entry"),
         message(
             "Change what is given of a codex entry; the rest stays as it is. Lists are replaced, details are added to. "
@@ -313,6 +327,7 @@ class StoryTools:
         return self._describe_entry(self._project.codex.edit(ident, name=name, **fields).id)
 
     @_tool(
+        "codex.add_progression",
         message("Add a progression"),
         message("Say what becomes true of a codex entry from a place in the story on, and who may know it."),
     )
@@ -331,6 +346,7 @@ class StoryTools:
         return self._describe_entry(ident)
 
     @_tool(
+        "codex.set_knowledge",
         message("Say who knows something"),
         message(
             "Say that somebody knows a codex entry, or one of its progressions by its number, and since which place in "
@@ -354,6 +370,7 @@ class StoryTools:
         return self._describe_entry(ident)
 
     @_tool(
+        "facts.list_facts",
         message("List facts"),
         message(
             "List what the book itself says of a codex entry, sentence by sentence, with the chapter of each and its "
@@ -366,6 +383,7 @@ class StoryTools:
         return describe_facts(self._project.facts.list_facts(entry, dismissed=dismissed), self._project.view)
 
     @_tool(
+        "facts.use",
         message("Use a fact"),
         message(
             "Make a description, a progression, knowledge or a constraint of what the book says of a codex entry; the "
@@ -377,6 +395,7 @@ class StoryTools:
         return describe_used_fact(self._project.facts.use(entry, fact, use, known_to=known_to), self._project.view)
 
     @_tool(
+        "needs.list_needs",
         message("List needs"),
         message(
             "List which earlier details the background model asked for in the scenes of the story; search looks for "
@@ -389,6 +408,7 @@ class StoryTools:
         return describe_needs(self._project.needs.list_needs(), self._project.view)
 
     @_tool(
+        "constraints.check_story",
         message("Check continuity"),
         message(
             "Check the story, one chapter, or a text that is not in the story yet, by program: broken constraints, "
@@ -408,6 +428,7 @@ class StoryTools:
         return ContinuityReport(violations=found[:MAX_FINDINGS], total=len(found), unchecked=unchecked)
 
     @_tool(
+        "project.assemble",
         message("Assemble a context"),
         message(
             "Assemble what a model should be told at a place in the story, within a number of tokens: rules, "
@@ -433,6 +454,7 @@ class StoryTools:
         return describe_prompt(self._project.assemble(request, working_memory=recent))
 
     @_tool(
+        "project.explain",
         message("Explain a context"),
         message(
             "Say why something is or is not in the context of a place in the story: an entry, a chapter or any other "
@@ -461,6 +483,7 @@ class StoryTools:
         return Explanation(name="", verdicts=tuple(replace(one, text="") for one in everything.verdicts))
 
     @_tool(
+        "memory.remember",
         message("Remember something"),
         message(
             "Remember a preference of the writer, or what was worked on, for every later context of this story. A "
@@ -473,6 +496,7 @@ class StoryTools:
         return describe_memory(self._project.memory.remember(text, kind=kind, since=since))
 
     @_tool(
+        "runs.propose",
         message("Propose an edit"),
         message(
             "Propose a text for a chapter: in place of words that stand there once (`replaces`), at a place such as "

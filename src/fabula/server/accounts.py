@@ -4,8 +4,8 @@ A token belongs to one run of the server, and all its processes have the same. L
 that they begin are in the store, so that any process can answer.
 
 What the store says is remembered for a few seconds, so that a request costs no query; a key that is revoked, or a role
-that is taken away, ends within that time in every process. After five wrong passwords an account waits a minute; they
-are counted in the store, so whichever process is asked.
+that is taken away, ends within that time in every process. After five wrong passwords of an account, the address that
+sent them waits a minute; others do not. They are counted in the store, so whichever process is asked.
 """
 
 from __future__ import annotations
@@ -112,14 +112,14 @@ class Accounts:
         with self._store.write(user=LOCAL_USER) as tx:
             return access.use_link(tx, code)
 
-    def sign_in(self, account: str, password: str, *, address: str = "-") -> str | None:
+    def sign_in(self, account: str, password: str, *, address: str = "") -> str | None:
         """Begin a session of whoever has this password; None where name and password do not belong together.
 
         The log names the address and, where there is such an account, its name: others may be passwords.
         """
         name = account.strip().lower()
         with self._store.read(user=LOCAL_USER) as reading:
-            wait = access.find_wait(reading, name)
+            wait = access.find_wait(reading, name, address)
             known = "-" if access.find_person(reading, name) is None else name
             person = access.check_password(reading, name, password) if wait <= 0 else None
         if wait > 0:
@@ -130,14 +130,14 @@ class Accounts:
             )
         with self._store.write(user=LOCAL_USER) as tx:
             if person is None:
-                access.count_failure(tx, name)
+                access.count_failure(tx, name, address)
             else:
-                access.forget_failures(tx, name)
+                access.forget_failures(tx, name, address)
                 secret = access.begin_session(tx, person.id)
         if person is None:
-            log.warning("sign-in refused: account=%s address=%s", known, address)
+            log.warning("sign-in refused: account=%s address=%s", known, address or "-")
             return None
-        log.info("signed in: %s address=%s", person.id, address)
+        log.info("signed in: %s address=%s", person.id, address or "-")
         return secret
 
     def sign_out(self, secret: str) -> None:
@@ -148,6 +148,12 @@ class Accounts:
                 access.end_sessions(tx, owner, secret)
         with self._lock:
             self._remembered.pop(access.hash_secret(secret), None)
+
+    def forget(self) -> None:
+        """Ask the store again for everybody, because access was changed in this process."""
+        with self._lock:
+            self._remembered.clear()
+            self._refused.clear()
 
     def _load(self, secret: str) -> Access | None:
         """Find a key or a session in the store."""
@@ -161,7 +167,8 @@ class Accounts:
                 return None
         rights = None if key.rights is None else frozenset(key.rights)
         projects = None if key.projects is None else frozenset(key.projects)
-        return found.limit(rights=rights, projects=projects)
+        verbs = None if key.verbs is None else frozenset(key.verbs)
+        return found.limit(rights=rights, projects=projects, verbs=verbs)
 
 
 def _find_caller(reading: ReadTransaction, person_id: str) -> Access | None:

@@ -66,7 +66,9 @@ def make_app(
     of what the settings say. Whoever ends the server before its streams have ended closes `events`, `streams` and
     `programs` first. `processes` is how many of them answer for one server: each has its share of rates and quotas.
     """
-    table = RouteTable(workspace, routes, model=model, streams=streams, processes=processes)
+    table = RouteTable(
+        workspace, routes, model=model, streams=streams, processes=processes, on_access_change=accounts.forget
+    )
     passwords = PasswordQueue()
 
     @get(API, media_type=MediaType.HTML)

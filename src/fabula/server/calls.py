@@ -13,8 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.core.messages import ENGLISH
+from fabula.server.access import make_store_principal
 from fabula.server.pages import cut_page
-from fabula.server.requests import JSON, PageQuery, make_store_principal
+from fabula.server.requests import JSON, PageQuery
 from fabula.server.routes.route import Call, Route
 from fabula.server.security import Receive, Scope, Send
 
@@ -46,7 +47,10 @@ def call_verb(route: Route, call: Call) -> Any:
     if "principal" in parameters:
         arguments["principal"] = make_principal(call)
     if "own_rights" in parameters:
-        arguments["own_rights"] = call.access.list_rights(None if call.project is None else call.project.id)
+        place = None if call.project is None else call.project.id
+        arguments["own_rights"] = call.access.list_rights(place, verb=route.verb)
+    if "own_session" in parameters:
+        arguments["own_session"] = call.session
     if route.takes_model:
         arguments["model"] = call.model
     first = (call.handle.id,) if route.takes_project else ()
@@ -69,6 +73,8 @@ def find_target(route: Route, call: Call) -> Any:
             people = call.workspace.people
             people.caller = call.access.user
             return people
+        case "account":
+            return call.workspace.account(principal=make_store_principal(call.access))
         case subject:
             return getattr(call.handle, subject)
 

@@ -25,6 +25,7 @@ from fabula.access.model import Right
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import join_names, message
+from fabula.manuscript.projects import ProjectSummary
 from fabula.server.access import Access
 from fabula.server.named_projects import open_project
 from fabula.server.problems import V1, choose_language, describe_exception, describe_openai_error
@@ -56,6 +57,7 @@ from fabula.workspace.workspace import Workspace
 from fabula.workspace.writing import Completed, Failed, TextDelta, WritingEvent
 
 HEADER_PREFIX = "fabula-"
+COMPLETION_VERB, EMBEDDING_VERB = "project.write", "project.embed"  # as which they count for a key that names verbs
 _MAX_TEXTS = 2048  # of one request for embeddings
 
 
@@ -154,9 +156,14 @@ async def _receive_json(request: Request[Any, Any, Any]) -> bytes:
 
 def list_models(workspace: Workspace, access: Access) -> list[ModelInfo]:
     """List the projects of a caller as models, by their titles where these are names."""
-    known = [one for one in workspace.projects() if access.has_right(Right.GENERATE, one.id)]
+    known = _list_answering(workspace, access)
     titles = [one.title for one in known]
     return [_describe_model(one.id, one.title, titles) for one in known]
+
+
+def _list_answering(workspace: Workspace, access: Access) -> list[ProjectSummary]:
+    """List the projects in which a caller may ask a model."""
+    return [one for one in workspace.projects() if access.has_right(Right.GENERATE, one.id, verb=COMPLETION_VERB)]
 
 
 def find_model(workspace: Workspace, access: Access, name: str) -> ModelInfo:
@@ -165,8 +172,8 @@ def find_model(workspace: Workspace, access: Access, name: str) -> ModelInfo:
     if not project_name:
         raise _refuse_model(list_models(workspace, access), Code.PROJECT_NOT_FOUND)
     project = open_project(workspace, access, project_name)
-    access.require(Right.GENERATE, project.id)
-    titles = [one.title for one in workspace.projects() if access.has_right(Right.GENERATE, one.id)]
+    access.require(Right.GENERATE, project.id, verb=COMPLETION_VERB)
+    titles = [one.title for one in _list_answering(workspace, access)]
     found = _describe_model(project.id, project.view.project.title, titles)
     if not character:
         return found
@@ -189,7 +196,7 @@ def _prepare(workspace: Workspace, access: Access, body: bytes, headers: Mapping
     if not options.project:
         raise _refuse_model(list_models(workspace, access))
     project = open_project(workspace, access, options.project)
-    access.require(Right.GENERATE, project.id)
+    access.require(Right.GENERATE, project.id, verb=COMPLETION_VERB)
     return prepare_completion(project, asked, options)
 
 
@@ -212,7 +219,7 @@ def _embed(workspace: Workspace, access: Access, body: bytes) -> EmbeddingList:
     if not name:
         raise _refuse_model(list_models(workspace, access))
     project = open_project(workspace, access, name)
-    access.require(Right.GENERATE, project.id)
+    access.require(Right.GENERATE, project.id, verb=EMBEDDING_VERB)
     made = project.embed(texts)
     encode = _encode_vector if asked.encoding_format == "base64" else list[float]
     return EmbeddingList(

@@ -23,11 +23,11 @@ from fabula.access.model import Right
 from fabula.core.errors import FabulaError
 from fabula.core.messages import ENGLISH
 from fabula.server.access import Access
-from fabula.server.named_projects import open_project
+from fabula.server.named_projects import open_project, open_requested
 from fabula.server.openapi import EVENTS
 from fabula.server.problems import choose_language, describe_refusal
 from fabula.server.routes.route import PROJECT
-from fabula.server.security import find_access_again, get_access
+from fabula.server.security import find_access_again
 from fabula.workspace.change_feed import ChangeBatch, read_changes
 from fabula.workspace.grants import has_limits
 from fabula.workspace.project import ProjectHandle
@@ -227,7 +227,11 @@ def make_event_handler(workspace: Workspace, hub: EventHub) -> HTTPRouteHandler:
         def find_again() -> _Window:
             return find_window(find_access_again(request.scope))
 
-        window = await workspace.call(find_window, get_access(request.scope))
+        def find_first() -> _Window:
+            access, project = open_requested(workspace, request.scope, name)
+            return _Window(project, access)
+
+        window = await workspace.call(find_first)
         language = choose_language(request.headers.get("accept-language", ""))
         events = hub.follow(window, request.headers.get("last-event-id", ""), find_again, language=language)
         return Stream(events, media_type=EVENTS)

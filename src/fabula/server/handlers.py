@@ -22,6 +22,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response import Stream
 from msgspec.structs import replace
 
+from fabula.access import find_session_id
 from fabula.context.admission import FREE_PLACE, AdmissionQueue
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id
@@ -30,7 +31,7 @@ from fabula.responses.keys import KeptResponse
 from fabula.server.access import Access
 from fabula.server.calls import Reply, call_verb, has_tag, make_reply, make_version_headers
 from fabula.server.files import MAX_UPLOAD, make_download, take_upload
-from fabula.server.named_projects import check_whole_name, open_project
+from fabula.server.named_projects import check_whole_name, open_requested
 from fabula.server.openapi import BINARY, EVENTS
 from fabula.server.problems import choose_language
 from fabula.server.requests import (
@@ -44,10 +45,12 @@ from fabula.server.requests import (
     select_given,
 )
 from fabula.server.routes.route import PROJECT, PROJECT_FIELD, PROVIDER_FIELD, Call, Route
-from fabula.server.security import get_access, get_headers
+from fabula.server.security import get_access, get_headers, read_session
 from fabula.server.streams import StreamHub, read_last_event
 from fabula.server.uploads import UploadQuota, read_upload_settings
 from fabula.server.warm_requests import WarmRequests
+from fabula.settings.values import SettingValues
+from fabula.workspace.account import CREATION_SETTING
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.continuity import OutdatedViewError
 from fabula.workspace.project import ProjectHandle
@@ -69,8 +72,12 @@ class RouteTable:
         model: ChatModel = None,
         streams: StreamHub | None = None,
         processes: int = 1,
+        on_access_change: Callable[[], None] = lambda: None,
     ) -> None:
-        """`processes` is how many of them answer for one server, and share its quotas."""
+        """`processes` is how many of them answer for one server, and share its quotas.
+
+        `on_access_change` is told when somebody's access was changed here.
+        """
         self.workspace = workspace
         self.model = model
         self.routes = tuple(routes)
@@ -79,6 +86,8 @@ class RouteTable:
         self._assemblies = AdmissionQueue(limits.at_once, limits.waiting)  # which wait without a thread
         self._uploads = UploadQuota(read_upload_settings(processes))
         self._warm = WarmRequests(workspace)
+        self._on_access_change = on_access_change
+        self._lets_people_create = SettingValues()[CREATION_SETTING] > 0
         self._readers = {one.path: one for one in self.routes if one.has_version}
 
     def make_handlers(self) -> list[HTTPRouteHandler]:
@@ -180,8 +189,7 @@ class RouteTable:
         return [follow, cancel]
 
     def _find_stream(self, request: Request[Any, Any, Any]) -> tuple[Access, str, str]:
-        access = get_access(request.scope)
-        project = open_project(self.workspace, access, str(request.path_params[PROJECT]))
+        access, project = open_requested(self.workspace, request.scope, str(request.path_params[PROJECT]))
         return access, project.id, str(request.path_params["stream"])
 
     async def _answer(
@@ -204,7 +212,8 @@ class RouteTable:
         self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
     ) -> Reply:
         """Answer a request that is bounded by a key: on the event loop where it is warm, else in a thread."""
-        project = self._warm.find_project(request.path_params.get(PROJECT), get_access(request.scope), body)
+        access, named = get_access(request.scope), request.path_params.get(PROJECT)
+        project = self._warm.find_project(named, access, body, route.verb)
         started = None if project is None else self._start_warm(route, request, body, headers, project)
         if started is None:
             started = await self.workspace.call(
@@ -309,10 +318,14 @@ class RouteTable:
             sent = read_body(route, body, headers.get("content-type", ""))
             name = route.find_project(sent, access, self.workspace)
         if project is None and name is not None:
-            project = open_project(self.workspace, access, str(name))
+            access, project = open_requested(self.workspace, request.scope, str(name), verb=route.verb)
             if route.verb == "workspace.delete_project":
                 check_whole_name(self.workspace, access, project, str(name))
-        access.require(route.right, None if project is None else project.id, is_reading=route.method == "GET")
+        if route.subject == "account":
+            access.require_whole()
+        if not (route.is_for_people and self._lets_people_create and access.may_create(route.verb)):
+            place = None if project is None else project.id
+            access.require(route.right, place, is_reading=route.method == "GET", verb=route.verb)
         if "if-match" in headers and not self._can_match(route):
             raise FabulaError(
                 Code.REQUEST_INVALID,
@@ -338,6 +351,7 @@ class RouteTable:
             arguments=arguments,
             language=language,
             model=model,
+            session=find_session_id(read_session(headers.get("cookie", ""))),
         )
         return call, page
 
@@ -357,6 +371,14 @@ class RouteTable:
         return self._readers.get(route.path) or (self._readers.get(above) if is_part else None)
 
     def _run(self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]) -> Reply:
+        reply = self._make_change(route, request, body, headers)
+        if route.changes_access:
+            self._on_access_change()
+        return reply
+
+    def _make_change(
+        self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
+    ) -> Reply:
         call, page = self._read(route, request, body, headers)
         if route.method == "GET":
             reply = make_reply(route, call_verb(route, call), call, page)

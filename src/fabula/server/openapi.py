@@ -54,6 +54,7 @@ PATH_EXAMPLES = {  # of the parameters of paths, by name
     "revision": "1",
     "run": "last",
     "series": "The Coast",
+    "session": "0123456789ab",
     "skill": "shorten",
     "stream": "a1b2c3",
     "where": "ch-01",

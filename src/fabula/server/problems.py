@@ -61,6 +61,7 @@ _CODES_BY_STATUS = {
         Code.NOT_ALLOWED,
         Code.SCOPE_VIOLATION,
         Code.ACCESS_ORIGIN_REFUSED,
+        Code.ACCESS_PASSWORD_WRONG,
         Code.ACCESS_PROXY_REFUSED,
     ),
     404: (
@@ -77,6 +78,7 @@ _CODES_BY_STATUS = {
     406: (Code.HTTP_NOT_ACCEPTABLE,),
     408: (Code.HTTP_TOO_SLOW,),
     409: (
+        Code.ACCESS_LAST_OWNER,
         Code.DOCUMENT_STALE,
         Code.BUDGET_CONFLICT,
         Code.CONSTRAINT_CONFLICT,

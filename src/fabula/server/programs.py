@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 MCP_PATH = "/mcp"
+_INSPECTION = "project.explain"  # the verb of the one tool that looks inside of a prompt
 
 
 class CallerAccess(McpAccess, frozen=True, kw_only=True):
@@ -52,14 +53,19 @@ class CallerAccess(McpAccess, frozen=True, kw_only=True):
 
     def choose_project(self, workspace: Workspace, name: str | None) -> McpAccess:
         """Return what the caller may do in one project."""
-        project = self.open_project(workspace, name)
-        rights = frozenset(one for one in Right if self.caller.has_right(one, project.id))
-        return McpAccess(project_id=project.id, principal=project.principal, rights=rights)
+        project, caller = self.open_project(workspace, name), self.caller
+        return McpAccess(
+            project_id=project.id,
+            principal=project.principal,
+            rights=caller.list_rights(project.id),
+            verbs=caller.verbs,
+            role_rights=frozenset(one for one in Right if caller.has_any_right(one, project.id)),
+        )
 
     def list_projects(self, workspace: Workspace) -> list[ProjectSummary]:
         """List the projects that the caller belongs to and may ask about."""
         found = sorted(list_own_projects(workspace, self.caller), key=lambda one: (one.number, one.id))
-        return [one for one in found if self.caller.has_right(Right.ASSEMBLE, one.id)]
+        return [one for one in found if self.caller.has_any_right(Right.ASSEMBLE, one.id)]
 
     def open_project(self, workspace: Workspace, name: str | None = None) -> ProjectHandle:
         """Open a project of the caller by its title, number or id."""
@@ -67,12 +73,13 @@ class CallerAccess(McpAccess, frozen=True, kw_only=True):
         if not name:
             if len(own) != 1:
                 return super().open_project(workspace, name)  # which says that a name is missing
-            return open_project(workspace, self.caller, own[0].id)
+            return open_project(workspace, self.caller, own[0].id, verb=_INSPECTION)
         found = [one.id for one in own if name in (one.id, one.title, str(one.number))]
         if len(found) != 1 and self.caller.everywhere is None:
             raise refuse_request()
-        project = open_project(workspace, self.caller, found[0] if len(found) == 1 else name)
-        self.caller.require(Right.ASSEMBLE, project.id)
+        project = open_project(workspace, self.caller, found[0] if len(found) == 1 else name, verb=_INSPECTION)
+        if not self.caller.has_any_right(Right.ASSEMBLE, project.id):
+            self.caller.require(Right.ASSEMBLE, project.id)
         return project
 
 
@@ -165,4 +172,8 @@ def _find_access(request: Any) -> McpAccess:
     caller = find_access_again(scope)
     places = (None, *caller.memberships)
     rights = frozenset(right for right in Right if any(caller.has_right(right, place) for place in places))
-    return CallerAccess(caller=caller, rights=rights)
+    named = [one for one in places if one is not None]
+    role_rights = frozenset(right for right in Right if any(caller.has_any_right(right, one) for one in named))
+    if caller.everywhere is not None:
+        role_rights = frozenset(Right)
+    return CallerAccess(caller=caller, rights=rights, verbs=caller.verbs, role_rights=role_rights)

@@ -15,10 +15,8 @@ import msgspec
 from litestar import Request as Connection
 from msgspec import UNSET, Struct, ValidationError
 
-from fabula.context.request import Principal
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
-from fabula.server.access import Access
 from fabula.server.pages import DEFAULT_LIMIT
 from fabula.server.problems import MAX_BODY, refuse_size
 from fabula.server.routes.route import Route
@@ -45,11 +43,6 @@ def choose_provider(project: ProjectHandle, name: str) -> ModelChoice:
     if has_limits(project.principal):
         raise refuse_request()
     return project.choose_model(provider=name)
-
-
-def make_store_principal(access: Access) -> Principal:
-    """Return the caller as a principal where no project is named."""
-    return Principal(user=access.user, may_inspect=False)
 
 
 def read_path(route: Route, values: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -163,8 +163,11 @@ class SecurityMiddleware:
 
     async def _check(
         self, method: str, path: str, headers: dict[str, str], address: str, is_proxy: bool
-    ) -> tuple[Access | None, FindAccess]:
-        """Return the caller, and what finds it again; None where the path is open to everybody."""
+    ) -> tuple[Access | None, FindAccess, FindAccess]:
+        """Return the caller, what finds it again, and what asks the store for it.
+
+        It is None where the path is open to everybody.
+        """
         host = headers.get("host", "")
         origin = headers.get("origin")
         if origin is not None and origin.lower().partition("://")[2] != host.lower():
@@ -179,7 +182,7 @@ class SecurityMiddleware:
         if is_sign_in:
             self._rates.count_try(address)
         if is_open or is_sign_in:
-            return None, lambda: None
+            return None, lambda: None, lambda: None
         named = headers.get(self._proxy.header) if self._proxy.header else None
         if named is not None and not is_proxy:
             raise FabulaError(
@@ -190,16 +193,16 @@ class SecurityMiddleware:
         caller, accounts = token.strip(), self._accounts
         if scheme.lower() == "bearer":
             access = await self._find_access(caller, accounts.recall, accounts.load, address)
-            find_again = partial(accounts.find_access, caller)
+            find_again, load = partial(accounts.find_access, caller), partial(accounts.load, caller)
         else:
             if named is not None:
                 caller = named.strip().lower()
                 access = await self._find_access(caller, accounts.recall_named, accounts.load_named)
-                find_again = partial(accounts.find_named, caller)
+                find_again, load = partial(accounts.find_named, caller), partial(accounts.load_named, caller)
             else:
                 caller = read_session(headers.get("cookie", ""))
                 access = await self._find_access(caller, accounts.recall, accounts.load, address)
-                find_again = partial(accounts.find_access, caller)
+                find_again, load = partial(accounts.find_access, caller), partial(accounts.load, caller)
             if access is not None and method not in _SAFE_METHODS and origin is None:  # sent by a browser by itself
                 raise FabulaError(
                     Code.ACCESS_ORIGIN_REFUSED,
@@ -211,7 +214,7 @@ class SecurityMiddleware:
         if access is None:
             raise _refuse_caller()
         self._rates.count_caller(hash_secret(caller), address)
-        return access, find_again
+        return access, find_again, load
 
     async def _find_access(
         self,
@@ -255,9 +258,9 @@ class SecurityMiddleware:
             )
 
 
-def set_access(scope: Scope, access: Access | None, find_again: FindAccess) -> None:
-    """Put the caller of a request into its scope, and what finds it again."""
-    scope.setdefault("state", {}).update(fabula_access=access, fabula_find_again=find_again)
+def set_access(scope: Scope, access: Access | None, find_again: FindAccess, load: FindAccess) -> None:
+    """Put the caller of a request into its scope, what finds it again, and what asks the store for it."""
+    scope.setdefault("state", {}).update(fabula_access=access, fabula_find_again=find_again, fabula_load=load)
 
 
 def note_code(scope: Mapping[str, Any], code: str) -> None:
@@ -286,6 +289,13 @@ def find_access_again(scope: Mapping[str, Any]) -> Access:
     if access is None:
         raise _refuse_caller()
     return access
+
+
+def load_access(scope: Mapping[str, Any]) -> Access:
+    """Return the caller of a request as the store has it now, whatever is remembered."""
+    load: FindAccess = scope["state"]["fabula_load"]
+    known, access = get_access(scope), load()
+    return known if access is None else access  # the token of the server is in no store
 
 
 def _refuse_caller() -> FabulaError:

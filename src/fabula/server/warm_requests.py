@@ -39,11 +39,11 @@ class WarmRequests:
         self._lock = Lock()
         self._known: OrderedDict[tuple[str, str], tuple[ref[View], set[str]]] = OrderedDict()
 
-    def find_project(self, project_id: object, access: Access, body: bytes) -> ProjectHandle | None:
+    def find_project(self, project_id: object, access: Access, body: bytes, verb: str = "") -> ProjectHandle | None:
         """Open a project whose prompts were made before, as it is in memory; None where it cannot be done at once."""
         if len(body) > MAX_BODY or not isinstance(project_id, str) or (project_id, access.user) not in self._known:
             return None
-        return self._workspace.find_warm_project(project_id, access.make_principal(project_id))
+        return self._workspace.find_warm_project(project_id, access.make_principal(project_id, verb=verb))
 
     def is_warm(self, call: Call) -> bool:
         """Whether the prompt of a call, with a project that was found here, can be made on the event loop."""

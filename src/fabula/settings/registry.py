@@ -737,6 +737,20 @@ _SERVER = (
         sentence=message("How many seconds of processor time the uploads of one person may take within an hour."),
     ),
     SettingDefinition(
+        name="server.projectsPerPerson",
+        group="server",
+        kind="int",
+        default=0,
+        minimum=0,
+        maximum=10_000,
+        scopes=MACHINE,
+        variable="FABULA_PROJECTS_PER_PERSON",
+        sentence=message(
+            "How many projects somebody with an account may own and therefore create; with 0, only the owner of the "
+            "store creates projects."
+        ),
+    ),
+    SettingDefinition(
         name="server.hosts",
         group="server",
         kind="text",

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from fabula.workspace.account import AccountVerbs
+from fabula.workspace.people import PeopleVerbs
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.settings import SettingVerbs
 from fabula.workspace.verbs import LazyVerbs
@@ -44,6 +46,8 @@ def list_subjects() -> dict[str, type]:
     names = [name for name, value in vars(ProjectHandle).items() if isinstance(value, LazyVerbs)]
     return {
         "workspace": Workspace,
+        "workspace.account(principal)": AccountVerbs,
+        "workspace.people": PeopleVerbs,
         "workspace.settings(project)": SettingVerbs,
         "project": ProjectHandle,
         **{f"project.{name}": getattr(ProjectHandle, name) for name in sorted(names)},

@@ -11,20 +11,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fabula import access
-from fabula.access import ApiKey, BrowserSession, Membership, NewKey, Person, Right, Role
-from fabula.access.model import RIGHTS
-from fabula.context.request import Grants
+from fabula.access import ApiKey, BrowserSession, NewKey, Person, Role
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import join_names, message
-from fabula.core.story import Perspective
+from fabula.core.messages import message
 from fabula.store.store import LOCAL_USER
 from fabula.text.lookup import find_by_name
 from fabula.workspace.arguments import Title, check_verbs, read_choice
-from fabula.workspace.names import find_character_ids, find_played_character, find_view_document
-from fabula.workspace.verbs import require_store
+from fabula.workspace.key_limits import read_key_rights, read_key_verbs
+from fabula.workspace.members import make_membership
 
 if TYPE_CHECKING:
-    from fabula.workspace.project import ProjectHandle
     from fabula.workspace.workspace import Workspace
 
 log = logging.getLogger("fabula.security")
@@ -70,14 +66,22 @@ class PeopleVerbs:
         log.info("password changed: %s by %s", found.id, self.caller)
 
     def set_role(
-        self, person: str, project: str, role: str, *, character: str = "", documents: Sequence[str] = ()
+        self,
+        person: str,
+        project: str,
+        role: str,
+        *,
+        character: str = "",
+        documents: Sequence[str] = (),
+        conversations: Sequence[str] = (),
     ) -> Person:
         """Give somebody a role in a project. A player needs a character, and reads the chapters that are named.
 
-        Without any, a player talks as its character and reads no chapter.
+        Without any, a player talks as its character and reads no chapter. It reads the recaps of the conversations
+        that are named.
         """
         found, handle = self.find(person), self._workspace.project(project)
-        membership = _make_membership(handle, read_choice(role, Role, "role"), character, documents)
+        membership = make_membership(handle, read_choice(role, Role, "role"), character, documents, conversations)
         with self._store.write(user=LOCAL_USER) as tx:
             changed = access.set_membership(tx, found.id, handle.id, membership)
         log.info("role given: %s in %s: %s by %s", found.id, handle.id, membership.role, self.caller)
@@ -124,15 +128,25 @@ class PeopleVerbs:
             return access.list_keys(reading, owner)
 
     def create_key(
-        self, label: Title, *, person: str = LOCAL_USER, projects: Sequence[str] = (), rights: Sequence[str] = ()
+        self,
+        label: Title,
+        *,
+        person: str = LOCAL_USER,
+        projects: Sequence[str] = (),
+        rights: Sequence[str] = (),
+        verbs: Sequence[str] = (),
     ) -> NewKey:
-        """Make the key of a program; by default for the owner of the store, all projects and all rights."""
+        """Make the key of a program; by default for the owner of the store, all projects and all rights.
+
+        One that names verbs may use these, and besides what its rights open; without rights, these alone.
+        """
         owner = self._find_owner(person)
         ids = [self._find_key_project(owner, name) for name in projects]
-        named = [read_choice(one, Right, "right") for one in rights]
-        self._check_key_rights(owner, ids, named)
+        memberships = None if owner == LOCAL_USER else self.find(owner).memberships
+        named = read_key_rights(rights, owner, memberships, ids)
+        single = read_key_verbs(verbs)
         with self._store.write(user=LOCAL_USER) as tx:
-            made = access.create_key(tx, owner, label, projects=ids or None, rights=named or None)
+            made = access.create_key(tx, owner, label, projects=ids or None, rights=named or None, verbs=single or None)
         log.info("key made: %s of %s by %s", made.key.id, owner, self.caller)
         return made
 
@@ -159,50 +173,5 @@ class PeopleVerbs:
             )
         return project.id
 
-    def _check_key_rights(self, owner: str, projects: Sequence[str], rights: Sequence[Right]) -> None:
-        """Refuse a key with a right that its owner has in none of its projects."""
-        if owner == LOCAL_USER:
-            return
-        memberships = self.find(owner).memberships
-        own = [one for project, one in memberships.items() if not projects or project in projects]
-        given = {Right.SIGN_IN}.union(*(RIGHTS[one.role] for one in own))
-        missing = [one.value for one in rights if one not in given]
-        if missing:
-            raise FabulaError(
-                Code.REQUEST_INVALID,
-                message(
-                    "{account} does not have the right {rights} there, so a key with it would open nothing. Give a "
-                    "role that has it first, or leave it out. Nothing was changed.",
-                    account=owner,
-                    rights=join_names(f"`{one}`" for one in missing),
-                ),
-            )
-
     def _find_owner(self, person: str) -> str:
         return LOCAL_USER if person == LOCAL_USER else self.find(person).id
-
-
-def _make_membership(project: ProjectHandle, role: Role, character: str, documents: Sequence[str]) -> Membership:
-    """Return a role with its grants; a player may look through the character alone, and read only some chapters."""
-    if role is not Role.PLAYER:
-        if character or documents:
-            raise FabulaError(
-                Code.REQUEST_INVALID,
-                message("Only a player has a character and chapters of its own. Nothing was changed."),
-            )
-        return Membership(role)
-    view = project.view
-    if not character:
-        return Membership(role)  # which says that a character is missing
-    with require_store(project).read(project=project.id) as reading:
-        own = find_played_character(view, reading, character)
-    return Membership(
-        role,
-        Grants(
-            perspectives=frozenset({Perspective.CHARACTER}),
-            characters=frozenset({own, *find_character_ids(view, own)}),
-            documents=frozenset(find_view_document(view, one) for one in documents),
-            conversations=frozenset(),
-            entries=frozenset(),
-        ),
-    )

@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from fabula.workspace.facts import FactVerbs
     from fabula.workspace.jobs import JobVerbs
     from fabula.workspace.lorebooks import LorebookVerbs
+    from fabula.workspace.members import MemberVerbs
     from fabula.workspace.memory import MemoryVerbs
     from fabula.workspace.mentions import MentionVerbs
     from fabula.workspace.needs import NeedVerbs
@@ -181,6 +182,7 @@ class ProjectHandle:
     presets: LazyVerbs[PresetVerbs] = LazyVerbs("PresetVerbs")
     skills: LazyVerbs[SkillVerbs] = LazyVerbs("SkillVerbs")
     lorebooks: LazyVerbs[LorebookVerbs] = LazyVerbs("LorebookVerbs")
+    members: LazyVerbs[MemberVerbs] = LazyVerbs("MemberVerbs")
     memory: LazyVerbs[MemoryVerbs] = LazyVerbs("MemoryVerbs")
     needs: LazyVerbs[NeedVerbs] = LazyVerbs("NeedVerbs")
     mentions: LazyVerbs[MentionVerbs] = LazyVerbs("MentionVerbs")

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from fabula.search.embeddings.semantic_search import SemanticSearch
     from fabula.store.copies import StoreCopy
     from fabula.store.save.loading import LoadResult
+    from fabula.workspace.account import AccountVerbs
     from fabula.workspace.activity import ActivitySums
     from fabula.workspace.change_feed import ChangeFollower
     from fabula.workspace.changes import OwnedChange, ReversedChange
@@ -410,6 +411,12 @@ class Workspace:
         from fabula.workspace.people import PeopleVerbs
 
         return PeopleVerbs(self)
+
+    def account(self, *, principal: Principal | None = None) -> AccountVerbs:
+        """Return what a person can do about their own account: password, keys, browsers and new projects."""
+        from fabula.workspace.account import AccountVerbs
+
+        return AccountVerbs(self, _find_user(principal))
 
     def create_series(self, title: Title, *, language: str = "en") -> str:
         """Make a series without books; return its id (man-3)."""

@@ -1,19 +1,25 @@
-"""Routes of accounts, roles, sessions and keys, for the owner of the store (ppl-2)."""
+"""Routes of accounts, roles, sessions and keys: for the owner of the store, of a project, and of an account (ppl-2)."""
 
 from __future__ import annotations
 
 from fabula.access.model import Person, Right
+from fabula.server.access import make_store_principal
 from fabula.server.address import LINK_PATH
 from fabula.server.routes.route import NOTHING, Answer, Call, Route, make_list, make_record, mount
+from fabula.store.store import LOCAL_USER
 from fabula.workspace.schemas.display_names import DisplayNames
 from fabula.workspace.schemas.people import (
     AccountInfo,
     KeyInfo,
+    MemberInfo,
     NewKeyInfo,
+    OwnAccountInfo,
     SessionInfo,
     describe_account,
     describe_key,
+    describe_member,
     describe_new_key,
+    describe_own_account,
     describe_session,
 )
 
@@ -29,11 +35,28 @@ def _describe_account(person: Person, call: Call) -> AccountInfo:
     return describe_account(person, _find_titles(call), names_of)
 
 
+def _describe_member(person: Person, call: Call) -> MemberInfo:
+    return describe_member(person, call.handle.id, call.handle.view.project.title, lambda _: call.names)
+
+
+def _describe_own(person: Person, call: Call) -> OwnAccountInfo:
+    own = call.workspace.account(principal=make_store_principal(call.access))
+    return describe_own_account(
+        person,
+        {one: title for one, title in _find_titles(call).items() if one in person.memberships},
+        is_store_owner=person.id == LOCAL_USER,
+        creatable_projects=own.count_creatable_projects(),
+    )
+
+
 _ACCOUNT = Answer(AccountInfo, _describe_account)
 _KEY = Answer(KeyInfo, lambda key, call: describe_key(key, _find_titles(call)))
+_SESSION = Answer(SessionInfo, lambda session, call: describe_session(session, call.session))
+_MEMBER = Answer(MemberInfo, _describe_member)
+_NEW_KEY = Answer(NewKeyInfo, describe_new_key)
 _LINK = make_record("SignInLink", path=Answer(str, lambda code: LINK_PATH + code))
 
-ROUTES = mount(
+_OF_STORE = mount(
     "people",
     "",
     (
@@ -51,7 +74,7 @@ ROUTES = mount(
         Route("DELETE", "/accounts/{person}", "remove", Right.STORE, _ACCOUNT),
         Route("PUT", "/accounts/{person}/password", "set_password", Right.STORE, NOTHING, {"password": "a longer one"}),
         Route("POST", "/accounts/{person}/link", "create_link", Right.STORE, _LINK, creates=True),
-        Route("GET", "/sessions", "list_sessions", Right.STORE, make_list(Answer(SessionInfo, describe_session))),
+        Route("GET", "/sessions", "list_sessions", Right.STORE, make_list(_SESSION)),
         Route("DELETE", "/accounts/{person}/sessions", "end_sessions", Right.STORE, NOTHING),
         Route(
             "PUT",
@@ -68,10 +91,53 @@ ROUTES = mount(
             "/keys",
             "create_key",
             Right.STORE,
-            Answer(NewKeyInfo, describe_new_key),
+            _NEW_KEY,
             {"label": "my script", "rights": ["read"]},
             creates=True,
         ),
         Route("DELETE", "/keys/{key}", "revoke_key", Right.STORE, _KEY),
     ),
 )
+
+_OF_PROJECT = mount(
+    "members",
+    "/projects/{project}/members",
+    (
+        Route("GET", "", "list_members", Right.MEMBERS, make_list(_MEMBER)),
+        Route("GET", "/{person}", "find", Right.MEMBERS, _MEMBER),
+        Route("PUT", "/{person}", "set_role", Right.MEMBERS, _MEMBER, {"role": "editor"}),
+        Route("DELETE", "/{person}", "remove", Right.MEMBERS, _MEMBER),
+    ),
+)
+
+_OWN = mount(
+    "account",
+    "/account",
+    (
+        Route("GET", "", "describe", Right.SIGN_IN, Answer(OwnAccountInfo, _describe_own)),
+        Route(
+            "PUT",
+            "/password",
+            "set_password",
+            Right.SIGN_IN,
+            NOTHING,
+            {"password": "a longer one", "oldPassword": "a long one"},
+        ),
+        Route("GET", "/keys", "list_keys", Right.SIGN_IN, make_list(_KEY)),
+        Route(
+            "POST",
+            "/keys",
+            "create_key",
+            Right.SIGN_IN,
+            _NEW_KEY,
+            {"label": "my script", "verbs": ["project.search"]},
+            creates=True,
+        ),
+        Route("DELETE", "/keys/{key}", "revoke_key", Right.SIGN_IN, _KEY),
+        Route("GET", "/sessions", "list_sessions", Right.SIGN_IN, make_list(_SESSION)),
+        Route("DELETE", "/sessions", "end_other_sessions", Right.SIGN_IN, NOTHING),
+        Route("DELETE", "/sessions/{session}", "end_session", Right.SIGN_IN, NOTHING),
+    ),
+)
+
+ROUTES = (*_OF_STORE, *_OF_PROJECT, *_OWN)

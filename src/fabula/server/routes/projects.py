@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from fabula.access.model import Right
 from fabula.manuscript.projects import ALLOW_DUPLICATE, ProjectSummary, check_title
-from fabula.server.access import list_own_projects, refuse_project
+from fabula.server.access import list_own_projects, make_store_principal, refuse_project
 from fabula.server.routes.route import Answer, Call, Route, make_list, make_record, mount
 from fabula.text.lookup import find_matches
 from fabula.workspace.grants import has_limits
@@ -34,7 +34,16 @@ from fabula.workspace.schemas.projects import (
 
 
 def _describe_created(project: ProjectHandle, call: Call) -> ProjectContents:
-    return _with_own_number(call.workspace.describe_contents(project.id), call)
+    """Describe a new project; the caller did not belong to it when the request came, and it is the last of its own."""
+    made, own = call.workspace.describe_contents(project.id), list_own_projects(call.workspace, call.access)
+    return made if call.access.everywhere is not None else replace(made, number=len(own) + 1)
+
+
+def _create(call: Call) -> ProjectHandle:
+    """Make a project; who is not the owner of the store becomes its owner."""
+    if call.access.everywhere is not None:
+        return call.workspace.create_project(**call.arguments)
+    return call.workspace.account(principal=make_store_principal(call.access)).create_project(**call.arguments)
 
 
 def _describe_summary(summary: ProjectSummary, call: Call) -> ProjectContents:
@@ -115,6 +124,8 @@ ROUTES = mount(
             Answer(ProjectContents, _describe_created),
             {"title": "The Return", "language": "en"},
             creates=True,
+            call=_create,
+            is_for_people=True,
         ),
         Route("GET", "/projects/{project}", "describe_contents", Right.READ, _CONTENTS),
         Route("GET", "/samples", "list_samples", Right.STORE, make_list(Answer(SampleInfo, describe_sample), "name")),

@@ -22,6 +22,7 @@ from fabula.access.model import Right
 from fabula.core.messages import ENGLISH
 from fabula.server.access import Access
 from fabula.server.pages import DEFAULT_LIMIT, MAX_LIMIT
+from fabula.workspace.account import AccountVerbs
 from fabula.workspace.arguments import VerbArgument, list_arguments
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.people import PeopleVerbs
@@ -37,7 +38,7 @@ PROJECT_FIELD = "project_id"  # the field of a body that does
 PROVIDER_FIELD = "provider"  # the field of a body that says who answers, in place of the settings
 OWN_ARGUMENTS = frozenset(  # that the server gives, or that make no sense over HTTP
     {"principal", "progress", "model", "choice", "remarks", "folder", "working_memory", "now", "rebuild"}
-    | {"make_vectors", "path", "overwrite", "append", "own_rights"}
+    | {"make_vectors", "path", "overwrite", "append", "own_rights", "own_session"}
 )
 _PARAMETER = re.compile(r"{(\w+)}")
 
@@ -53,6 +54,7 @@ class Call(Struct, frozen=True, kw_only=True, dict=True):
     language: str = ENGLISH
     model: ChatModel = None  # that answers; as the settings say by default
     file: Path | None = None  # that was uploaded, or that the verb writes
+    session: str = ""  # the id of the browser's session that the request came with
 
     @property
     def handle(self) -> ProjectHandle:
@@ -113,6 +115,7 @@ class Route(Struct, frozen=True, dict=True):
     find_project: Callable[[Struct, Access, Workspace], str] | None = None  # by what a body says, not by the path
     queue_key: Callable[[Call], str] | None = None  # of calls that are bounded by it, where a verb assembles a prompt
     path_example: Mapping[str, str] = {}  # of the path's parameters, where the usual ones will not do
+    is_for_people: bool = False  # everybody may do it, where the server lets people create projects
 
     @property
     def subject(self) -> str:
@@ -129,6 +132,12 @@ class Route(Struct, frozen=True, dict=True):
     def parameters(self) -> tuple[str, ...]:
         """The names of the path's parameters."""
         return tuple(_PARAMETER.findall(self.path))
+
+    @property
+    def changes_access(self) -> bool:
+        """Whether the route may change who may do what."""
+        subjects = ("people", "account", "members")
+        return self.method != "GET" and (self.subject in subjects or self.is_for_people)
 
     @property
     def has_project(self) -> bool:
@@ -237,6 +246,8 @@ def find_class(subject: str) -> type:
         return SettingVerbs
     if subject == "people":
         return PeopleVerbs
+    if subject == "account":
+        return AccountVerbs
     kind: type = getattr(ProjectHandle, subject)
     return kind
 

@@ -6,7 +6,13 @@ from fabula.access.model import Right
 from fabula.server.routes.route import NOTHING, Answer, Route, make_list, mount
 from fabula.settings.values import SettingReport
 from fabula.workspace.schemas.budgets import BudgetInfo, describe_budget
-from fabula.workspace.schemas.settings import ProviderInfo, SettingList, describe_provider
+from fabula.workspace.schemas.settings import (
+    ProviderInfo,
+    SettingList,
+    UsableProviderInfo,
+    describe_provider,
+    describe_usable_provider,
+)
 
 _OWN = {"name": "runs.keepPrompts"}
 _PROVIDER = Answer(ProviderInfo, describe_provider)
@@ -38,6 +44,13 @@ ROUTES = mount(
             {"key": "sk-0123456789"},
         ),
         Route("DELETE", "/providers/{provider}/key", "remove_provider_key", Right.STORE, _PROVIDER),
+        Route(
+            "GET",
+            "/projects/{project}/providers",
+            "list_providers",
+            Right.GENERATE,
+            make_list(Answer(UsableProviderInfo, describe_usable_provider), "name"),
+        ),
         Route("GET", "/projects/{project}/settings", "list_settings", Right.READ, Answer(SettingList)),
         Route("GET", "/projects/{project}/settings/{name}", "get", Right.READ, Answer(SettingReport)),
         Route("PUT", "/projects/{project}/settings/{name}", "set", Right.MANAGE, NOTHING, {"value": 12}),

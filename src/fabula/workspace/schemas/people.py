@@ -26,8 +26,17 @@ class RoleInfo(Schema):
     role: str
     characters: tuple[str, ...] | None
     documents: tuple[str, ...] | None  # of a player; null where all may be read
+    conversations: tuple[str, ...] | None  # of a player, whose recaps it may read
     character_names: tuple[str, ...] | UnsetType | None = UNSET
     document_titles: tuple[str, ...] | UnsetType | None = UNSET
+
+
+class MemberInfo(Schema):
+    """Somebody who belongs to a project, with the role there and nothing of other projects."""
+
+    id: str
+    name: str
+    role: RoleInfo
 
 
 class AccountInfo(Schema):
@@ -40,14 +49,29 @@ class AccountInfo(Schema):
     roles: tuple[RoleInfo, ...]
 
 
+class OwnAccountInfo(Schema):
+    """The caller's own account: who is signed in, and what the caller may do beside their projects."""
+
+    id: str
+    name: str
+    has_password: bool
+    is_store_owner: bool  # who has a role in no project, and all rights in each
+    creatable_projects: int | None  # how many the caller may still create; null for the owner of the store
+    roles: tuple[RoleInfo, ...]
+
+
 class KeyInfo(Schema):
-    """The key of a program; null where it has all projects, or all rights, of its account."""
+    """The key of a program; null where it has all projects, or all rights, of its account.
+
+    One that names verbs may use these besides its rights; where its rights are null, these alone.
+    """
 
     id: str
     account: str
     label: str
     projects: tuple[str, ...] | None
     rights: tuple[str, ...] | None
+    verbs: tuple[str, ...] | None
     created_at: str
     revoked_at: str | None
     project_titles: tuple[str, ...] | UnsetType | None = UNSET
@@ -60,6 +84,7 @@ class SessionInfo(Schema):
     account: str
     created_at: str
     ends_at: str
+    is_current: bool = False  # whether it is the one that asks
 
 
 class NewKeyInfo(Schema):
@@ -78,16 +103,42 @@ def describe_account(
     return describe(AccountInfo, person, roles=roles)
 
 
+def describe_member(
+    person: Person, project: str, title: str, names_of: Callable[[str], DisplayNames] | None = None
+) -> MemberInfo:
+    """Describe a member of a project."""
+    role = _describe_role(project, person.memberships[project], {project: title}, names_of)
+    return MemberInfo(id=person.id, name=person.name, role=role)
+
+
+def describe_own_account(
+    person: Person,
+    titles: Mapping[str, str],
+    *,
+    is_store_owner: bool,
+    creatable_projects: int | None,
+    names_of: Callable[[str], DisplayNames] | None = None,
+) -> OwnAccountInfo:
+    """Describe the account of the caller."""
+    return describe(
+        OwnAccountInfo,
+        describe_account(person, titles, names_of),
+        is_store_owner=is_store_owner,
+        creatable_projects=creatable_projects,
+    )
+
+
 def _describe_role(
     project: str, role: Membership, titles: Mapping[str, str], names_of: Callable[[str], DisplayNames] | None
 ) -> RoleInfo:
-    characters, documents = role.grants.characters, role.grants.documents
+    characters, documents, heard = role.grants.characters, role.grants.documents, role.grants.conversations
     described = RoleInfo(
         project=project,
         title=titles.get(project, ""),
         role=role.role,
         characters=None if characters is None else tuple(sorted(characters)),
         documents=None if documents is None else tuple(sorted(documents)),
+        conversations=None if heard is None else tuple(sorted(heard)),
     )
     if names_of is not None and project in titles and (characters or documents):
         names = names_of(project)
@@ -103,9 +154,9 @@ def describe_key(key: ApiKey, titles: Mapping[str, str] | None = None) -> KeyInf
     return describe(KeyInfo, key, account=key.person, projects=own, project_titles=named)
 
 
-def describe_session(session: BrowserSession) -> SessionInfo:
-    """Describe who is signed in with a browser."""
-    return describe(SessionInfo, session, account=session.person)
+def describe_session(session: BrowserSession, own_session: str = "") -> SessionInfo:
+    """Describe who is signed in with a browser; `own_session` is the one that asks."""
+    return describe(SessionInfo, session, account=session.person, is_current=session.id == own_session)
 
 
 def describe_new_key(made: NewKey) -> NewKeyInfo:

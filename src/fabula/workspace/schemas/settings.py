@@ -29,6 +29,19 @@ class ProviderInfo(Schema):
     can_answer: bool  # whether it has the key and the model that it needs
 
 
+class UsableProviderInfo(Schema):
+    """A provider of models as somebody sees it who asks it, and who does not pay for it: no address, and no key."""
+
+    name: str
+    model: str  # that is asked where nobody names one; empty where it has none
+    can_answer: bool
+
+
+def describe_usable_provider(config: ProviderConfig) -> UsableProviderInfo:
+    """Describe a provider of models to those who may ask it."""
+    return describe(UsableProviderInfo, config, model=find_default_model(config), can_answer=can_answer(config))
+
+
 def describe_provider(config: ProviderConfig) -> ProviderInfo:
     """Describe a provider of models."""
     variable = config.key_variable
