@@ -61,7 +61,7 @@ class ChapterSynopses:
         if previous is not None:
             self._rollups = previous._rollups.without(self._find_changed(previous))
         self._plans: dict[_PlanKey, tuple[Timeline, StorySoFar]] = {}
-        self._maker = SynopsisMaker() if previous is None else previous._maker
+        self._maker: SynopsisMaker = SynopsisMaker() if previous is None else previous._maker
         self._is_made_later = False  # or was already
 
     @classmethod
