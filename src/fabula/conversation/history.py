@@ -109,7 +109,8 @@ def read_tree(
         active = [leaf, *active] if leaf in seen else active
         leaf = raw_parents.get(leaf)
     counts = Counter(parents.values())
-    forks = {parent for parent, count in counts.items() if count > 1 or (count and parent == (active or [None])[-1])}
+    newest_id = active[-1] if active else None
+    forks = {parent for parent, count in counts.items() if count > 1 or parent == newest_id}
     kept = {one for one, parent in parents.items() if one not in counts or one in forks or parent in forks}
     kept |= {*active[-newest:], *active[:1]}
     shortened, on_path = _contract(parents, kept), frozenset(active)
