@@ -248,7 +248,7 @@ def test_the_branches_are_shown_as_a_tree(chat: Chat, monkeypatch: pytest.Monkey
 
 def test_a_tree_has_only_what_whoever_speaks_heard(chat: Chat) -> None:
     chat.run("--with", "Mara", "--with", "Hope Tarn", "--title", "Pier", lines="@Mara well?\n")
-    for words in (("A secret.", "--to", "Player"), ("Aloud.",)):
+    for words in (("A secret.", "--to", "Writer"), ("Aloud.",)):
         chat.room.run("history", "record", "Coast", "Pier", words[0], "--as", "Mara", *words[1:])
     chat.run("--conversation", "Pier", lines="/branch 3\n/whisper Mara Another secret.\n")
     as_hope = chat.run("--conversation", "Pier", "--as", "Hope Tarn", lines="/branch\n")
@@ -259,7 +259,7 @@ def test_a_tree_has_only_what_whoever_speaks_heard(chat: Chat) -> None:
         "└─○ 4. Mara Venn: Aloud.",
     ]
     leading = chat.run("--conversation", "Pier", lines="/branch\n")
-    assert "● 3. Mara Venn (to Player only): A secret.\n├─○ 4. Mara Venn: Aloud.\n● 5. Player (to Mara" in leading
+    assert "● 3. Mara Venn (to Writer only): A secret.\n├─○ 4. Mara Venn: Aloud.\n● 5. Writer (to Mara" in leading
 
 
 def test_whoever_leads_a_game_reads_the_roles_and_nobody_who_plays_does(chat: Chat) -> None:
@@ -272,7 +272,7 @@ def test_whoever_leads_a_game_reads_the_roles_and_nobody_who_plays_does(chat: Ch
     chat.run("--conversation", "Night", "--as", "Hope Tarn", lines="/mode\n")
     assert re.findall(r"^(.+): (?:werewolf|villager)$", chat.told, re.MULTILINE) == ["Hope Tarn"]
     assert "What it notes" not in chat.told
-    events = chat.events("--conversation", "Night", "--as", "Player", lines="/mode\n")
+    events = chat.events("--conversation", "Night", "--as", "Writer", lines="/mode\n")
     assert [one["text"] for one in events if one["event"] == "notice"] == ["The mode is werewolf."]
 
 
