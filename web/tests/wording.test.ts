@@ -1,5 +1,5 @@
 /** What views call things: chapters with their number once, settings and answers in a writer's words. */
-import { render, screen } from "@testing-library/svelte";
+import { fireEvent, render, screen, waitFor } from "@testing-library/svelte";
 import { afterEach, expect, test } from "vitest";
 import { language } from "../src/lib/i18n/index.svelte";
 import { router } from "../src/lib/router.svelte";
@@ -55,17 +55,23 @@ test("a secret that somebody learns later says so where the change stands", asyn
   story.info = { id: "b", language: "en" } as never;
   story.chapters = [{ id: "c6", title: "Six", number: 6, kind: "chapter", depth: 0 }] as never;
   story.entries = ["verity", "ines"].map((id) => ({ id, name: id === "ines" ? "Ines" : "Aunt Verity", type: "character" })) as never;
-  const progressions = [{ number: 1, text: "Sold the gold.", since: null, knownTo: ["verity"] }];
+  const progressions = [{ number: 1, text: "Sold the gold.", since: { document: "c6", offset: 4 }, knownTo: ["verity"] }];
+  const sent: unknown[] = [];
   const entry = { id: "verity", name: "Aunt Verity", type: "character", aiContextLevel: "always", aliases: [], description: "", details: {}, tags: [], notes: "", knownTo: null, since: null, progressions, relations: [] };
   const knower = (id: string, name: string, since: object | null) => ({ progression: 1, knower: id, name, since });
   serve({
     "GET /projects/b/timeline": { documents: [], appearances: [], facts: [] },
     "GET /projects/b/codex/verity/knowers": { items: [knower("verity", "Aunt Verity", null), knower("ines", "Ines", { document: "c6", offset: 0 })], next: null },
     "GET /projects/b/codex/verity/facts": { facts: [] },
+    "PATCH /projects/b/codex/verity/progressions/1": (body: unknown) => (sent.push(body), {}),
   });
   render(EntryView, { props: { entry: entry as never, onedit: () => undefined, ondelete: () => undefined, onchange: () => Promise.resolve() } });
   expect(await screen.findByText(/Known to Aunt Verity at first; then to Ines, from Chapter 6 · Six on\./)).toBeTruthy();
   expect(screen.queryByText(/Known to Aunt Verity only/)).toBeNull();
+  await fireEvent.click(screen.getByRole("button", { name: "Edit the change" }));
+  await fireEvent.input(screen.getByDisplayValue("Sold the gold."), { target: { value: "Sold all the gold." } });
+  await fireEvent.click(screen.getByRole("button", { name: /Save/, hidden: true }));
+  await waitFor(() => expect(sent).toEqual([{ text: "Sold all the gold.", since: null, knownTo: ["Aunt Verity"] }]));
 });
 
 test("an empty view has one thing to do next", async () => {

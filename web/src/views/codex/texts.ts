@@ -77,6 +77,7 @@ export const texts = defineTexts({
   becomesTrue: { en: "What becomes true", zh: "变成什么样" },
   from: { en: "From chapter", zh: "从哪一章起" },
   removeProgression: { en: "Remove this change", zh: "移除此变化" },
+  editProgression: { en: "Edit the change", zh: "编辑变化" },
   progressionRemoved: { en: "The change is removed.", zh: "已移除变化。" },
   relations: { en: "Relations", zh: "关系" },
   noRelations: { en: "It has no relations yet.", zh: "还没有关系。" },
