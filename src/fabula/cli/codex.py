@@ -239,8 +239,9 @@ def progress(
         if number is not None:
             changed = opened.codex.remove_progression(entry, number)
         elif changed_number is not None:
-            limits = {"since": since, "known_to": known_to}
-            changed = opened.codex.edit_progression(entry, changed_number, text=text or None, **limits)
+            changed = opened.codex.edit_progression(
+                entry, changed_number, text=text or None, since=since, known_to=known_to
+            )
             is_unaware = opened.codex.is_unaware(changed.id, changed_number)
         elif since is None:
             raise FabulaError(Code.CODEX_INVALID, message("Say --since when that is true. Nothing was changed."))
