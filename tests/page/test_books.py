@@ -61,11 +61,11 @@ def test_verbs_of_other_views_are_found_by_name(open_page: OpenPage, story: Proj
     page = open_page(f"#/{story.id}/constraints")
     for words, place in (("new entry", "codex/new"), ("rename some", "files/rename"), ("title of", "settings")):
         page.keyboard.press("Control+k")
-        page.get_by_role("combobox").fill(words)
+        page.get_by_role("combobox", name="What would you like to do?").fill(words)
         page.keyboard.press("Enter")
         expect(page).to_have_url(re.compile(f"{story.id}/{place}$"))
     page.keyboard.press("Control+k")
-    page.get_by_role("combobox").fill("new conv")
+    page.get_by_role("combobox", name="What would you like to do?").fill("new conv")
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog", name="New conversation")).to_be_visible()
 
