@@ -118,6 +118,10 @@ def test_revisions_are_listed_compared_restored_and_labelled(room: Room) -> None
 
 def test_a_project_is_renamed_described_deleted_and_restored(room: Room) -> None:
     assert "now The Lamp" in room.run("project", "rename", "Coast", "The Lamp")
+    assert "written in Chinese" in room.run("project", "language", "The Lamp", "zh")
+    assert room.read("project", "info", "The Lamp")["language"] == "zh"
+    assert "PROJECT_INVALID" in room.run("project", "language", "The Lamp", "fr", code=2)
+    room.run("project", "language", "The Lamp", "en")
     assert room.read("project", "info", "The Lamp")["chapters"] == 7
     room.run("project", "delete", "The Lamp", "--yes")
     assert room.read("projects") == []

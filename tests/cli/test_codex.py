@@ -89,6 +89,13 @@ def test_what_becomes_of_an_entry_is_told_and_taken_away(room: Room) -> None:
         ("It broke.", 10, []),
         ("", 0, ["the Shard"]),
     ]
+    assert "It cracked." in room.run("codex", "progress", "Coast", "whistle", "It cracked.", "--change", "1")
+    step = room.read("codex", "show", "Coast", "whistle")["progressions"][0]
+    assert (step["text"], step["since"]["offset"]) == ("It cracked.", 10)
+    room.run("codex", "progress", "Coast", "whistle", "--change", "1", "--since", "ch-02", "--known-to", "Mara Venn")
+    step = room.read("codex", "show", "Coast", "whistle")["progressions"][0]
+    assert (step["text"], step["since"]["document"], step["knownTo"]) == ("It cracked.", "ch-02", ["mara"])
+    assert "STORE_NOT_FOUND" in room.run("codex", "progress", "Coast", "whistle", "No.", "--change", "5", code=2)
     assert "1 progression." in room.run("codex", "progress", "Coast", "whistle", "--remove", "1")
     assert "STORE_NOT_FOUND" in room.run("codex", "progress", "Coast", "whistle", "--remove", "5", code=2)
     assert "CODEX_INVALID" in room.run("codex", "progress", "Coast", "whistle", "It sank.", code=2)

@@ -35,7 +35,7 @@ def test_an_entry_is_made_changed_deleted_and_taken_back(open_page: OpenPage, st
 
 def test_what_somebody_else_changed_is_not_overwritten_unseen(open_page: OpenPage, story: ProjectHandle) -> None:
     page = open_page(f"#/{story.id}/codex/mara")
-    page.get_by_role("button", name="Edit").click()
+    page.get_by_role("button", name="Edit", exact=True).click()
     page.get_by_label("Description").fill("Mine.")
     story.codex.edit("mara", description="Theirs.")
     page.get_by_role("button", name="Save").click()

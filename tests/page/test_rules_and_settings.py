@@ -62,20 +62,20 @@ def test_the_key_of_a_provider_goes_into_the_keyring_and_is_never_shown(
     monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
     page = open_page(f"#/{story.id}/settings")
     providers = page.get_by_role("region", name="Who can write")
-    page.get_by_role("button", name="Set a key deepseek").click()
-    page.get_by_label("Key of deepseek").fill("sk-secret word")
+    page.get_by_role("button", name="Set a key: DeepSeek").click()
+    page.get_by_label("Key of DeepSeek").fill("sk-secret word")
     page.get_by_role("button", name="Store the key").click()
     expect(page.get_by_role("alert")).to_contain_text("This is no key")
-    page.get_by_label("Key of deepseek").fill("sk-secret")
+    page.get_by_label("Key of DeepSeek").fill("sk-secret")
     page.get_by_role("button", name="Store the key").click()
     expect(providers).to_contain_text("its key is in the keyring")
     assert ring == {("fabula", "deepseek"): "sk-secret"}
     assert "sk-secret" not in page.content()
-    page.get_by_role("button", name="Let it write deepseek").click()
-    expect(providers.locator(".chosen")).to_contain_text("deepseek")
+    page.get_by_role("button", name="Let it write: DeepSeek").click()
+    expect(providers.locator(".chosen")).to_contain_text("DeepSeek")
     assert workspace.settings().get("llm.provider").value == "deepseek"
-    page.get_by_role("button", name="Remove the key deepseek").click()
-    expect(page.get_by_text("The key of deepseek is removed.")).to_be_visible()
+    page.get_by_role("button", name="Remove the key: DeepSeek").click()
+    expect(page.get_by_text("The key of DeepSeek is removed.")).to_be_visible()
     assert ring == {}
 
 
@@ -93,5 +93,5 @@ def test_nothing_serious_is_wrong_with_rules_and_settings(
     open_page: OpenPage, story: ProjectHandle, view: str, theme: str
 ) -> None:
     page = open_page(f"#/{story.id}/{view}", theme=theme)
-    expect(page.locator("main li, main .item code").first).to_be_visible()
+    expect(page.locator("main li, main .item .how").first).to_be_visible()
     assert find_problems(page) == []

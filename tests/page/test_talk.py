@@ -90,12 +90,47 @@ def test_roles_of_a_werewolf_round_stay_hidden_until_they_are_asked_for(
     people = ["Mara Venn", "Hope Tarn", "Will Tarn", "Grace Odell"]
     story.chat.start(participants=people, mode="werewolf", title="Night")
     page = open_page(f"#/{story.id}/talk/Night")
+    log = page.get_by_role("log")
+    role = re.compile(r"You are (a|the) (werewolf|villager|seer)")
+    expect(log).to_contain_text("you lead the game")
     say(page, "Night falls.")
+    expect(log.get_by_text("Told in secret.")).to_have_count(4)
+    expect(page.get_by_text(role)).to_have_count(0)
     page.get_by_role("tab", name="State").click()
     expect(page.get_by_label("Who answers")).to_have_value("werewolf")
+    expect(page.locator("aside.right")).to_contain_text("you lead the game")
     expect(page.locator("aside.right table").filter(has_text="werewolf")).to_have_count(0)
-    page.get_by_role("button", name="Show hidden roles").click()
+    page.locator("aside.right").get_by_role("button", name="Show hidden roles").click()
     expect(page.locator("aside.right table").filter(has_text="werewolf")).to_be_visible()
+    expect(log.get_by_text(role)).to_have_count(4)
+    page.get_by_role("button", name="Cover the roles again").click()
+    expect(page.get_by_text(role)).to_have_count(0)
+
+
+def test_a_conversation_is_deleted_after_a_question_and_no_error_is_left(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    story.chat.start(["Mara Venn"], title="Pier")
+    page = open_page(f"#/{story.id}/talk/Pier")
+    say(page, "Who lit the lamp?")
+    expect(page.locator("aside.right article").first).to_be_visible()  # the bar is about this conversation
+    page.get_by_role("button", name="Delete the conversation").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete the conversation").click()
+    expect(page.get_by_text("“Pier” was deleted.")).to_be_visible()
+    page.wait_for_timeout(1500)  # the change comes back to the page, which loads again what is shown
+    expect(page.get_by_text("There is no conversation")).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("option", name=re.compile("Pier"))).to_be_visible()
+
+
+def test_points_of_a_quiz_are_given_as_the_page_says(open_page: OpenPage, story: ProjectHandle) -> None:
+    story.chat.start(["Mara Venn", "Hope Tarn"], mode="quiz", title="Quiz")
+    page = open_page(f"#/{story.id}/talk/Quiz")
+    page.get_by_role("tab", name="State").click()
+    expect(page.locator("aside.right")).to_contain_text("Write “@Hope Tarn +1” to give a point")
+    expect(page.get_by_text("Nobody has points yet.")).to_be_visible()
+    say(page, "@Hope Tarn +1")
+    expect(page.locator("aside.right table")).to_contain_text("Hope Tarn")
 
 
 @pytest.fixture

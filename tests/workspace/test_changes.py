@@ -146,6 +146,16 @@ def test_a_title_is_changed_and_an_empty_one_is_refused(workspace: Workspace) ->
     assert [one.title for one in workspace.projects()] == ["Coast"]
 
 
+def test_a_language_is_changed_for_prompts_too_and_an_unknown_one_is_refused(workspace: Workspace) -> None:
+    assert workspace.change_language("Coast", "zh-Hans").language == "zh"
+    assert workspace.project("Coast").view.project.language == "zh"
+    with pytest.raises(FabulaError) as refused:
+        workspace.change_language("Coast", "fr")
+    assert refused.value.code is Code.PROJECT_INVALID
+    workspace.project("Coast").changes.undo()
+    assert workspace.project("Coast").view.project.language == "en"
+
+
 def titles(workspace: Workspace) -> list[str]:
     return sorted(one.title for one in workspace.projects())
 

@@ -18,10 +18,11 @@ test("commands are found by other words too, behind those of that name", async (
     { id: "delete", label: deskTexts.deleteChapter, run: () => undefined },
     { id: "split", label: deskTexts.split, words: deskTexts.splitOther, run: () => undefined },
     ...views.map((one) => ({ id: one.name, label: one.label, words: one.words, run: () => undefined })),
+    ...views.flatMap((one) => one.verbs ?? []).map((one) => ({ ...one, run: () => undefined })),
   ]);
   commands.isOpen = true;
   render(Palette);
-  const asked = { why: "Open the inspector", viewpoint: "Open the inspector", search: "Search the story", "search words": "Find and replace in the book", export: "Files", delete: "Delete this chapter", split: "Split the chapter at the cursor" };
+  const asked = { why: "Open the inspector", viewpoint: "Open the inspector", search: "Search the story", "search words": "Find and replace in the book", export: "Export the manuscript or the whole book", rename: "Rename somebody", title: "Change the title or the language", "new entry": "New entry of the codex", "new conversation": "New conversation", backup: "Files", delete: "Delete this chapter", split: "Split the chapter at the cursor" };
   for (const [words, name] of Object.entries(asked)) {
     await fireEvent.input(screen.getByRole("combobox", { hidden: true }), { target: { value: words } });
     expect(screen.getAllByRole("option", { hidden: true })[0]!.textContent).toContain(name);

@@ -225,6 +225,7 @@ def progress(
     since: SINCE = None,
     aliases: ALIASES = None,
     known_to: KNOWN_TO = None,
+    changed_number: Annotated[int | None, Option("--change", help="The number of one to change.")] = None,
     number: Annotated[int | None, Option("--remove", help="The number of one to take away.")] = None,
     store: STORE = None,
 ) -> None:
@@ -237,6 +238,11 @@ def progress(
         is_unaware = False
         if number is not None:
             changed = opened.codex.remove_progression(entry, number)
+        elif changed_number is not None:
+            changed = opened.codex.edit_progression(
+                entry, changed_number, text=text or None, since=since, known_to=known_to
+            )
+            is_unaware = opened.codex.is_unaware(changed.id, changed_number)
         elif since is None:
             raise FabulaError(Code.CODEX_INVALID, message("Say --since when that is true. Nothing was changed."))
         else:
@@ -246,7 +252,7 @@ def progress(
     count = plural(len(changed.progressions), "{count} progression", "{count} progressions")
     if number is None:
         say("{name} has {progressions}:", name=changed.name, progressions=count)
-        _print_progression(len(changed.progressions), changed, knowers, titles)
+        _print_progression(changed_number or len(changed.progressions), changed, knowers, titles)
         _warn_if(is_unaware, changed)
     else:
         say("{name} has {progressions}. Taken away:", name=changed.name, progressions=count)

@@ -92,6 +92,7 @@ PLACEHOLDERS = (
     message("JOB"),
     message("KEY"),
     message("LABEL"),
+    message("LANGUAGE"),
     message("MEMORY"),
     message("NAME"),
     message("NAMES"),

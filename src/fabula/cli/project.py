@@ -1,4 +1,4 @@
-"""`fabula project`: rename, delete, restore and describe a project."""
+"""`fabula project`: rename, delete, restore and describe a project, and change its language."""
 
 from __future__ import annotations
 
@@ -63,6 +63,21 @@ def rename(
         old = find_project(workspace, project).view.project.title
         renamed = workspace.rename_project(project, title, allow_duplicate=yes)
     say("{old} is now {new}.", old=old, new=renamed.title)
+
+
+@commands.command()
+def language(
+    project: PROJECT,
+    language: Annotated[str, Argument(help="en or zh.")],
+    store: STORE = None,
+) -> None:
+    """Say in which language a project is written.
+
+    Example: fabula project language "The Lantern Coast" en
+    """
+    with open_workspace(store) as workspace:
+        changed = workspace.change_language(find_project(workspace, project).id, language)
+    say("{title} is written in {language}.", title=changed.title, language=name_value(changed.language))
 
 
 @commands.command()

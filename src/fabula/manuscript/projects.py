@@ -102,6 +102,20 @@ def rename(tx: WriteTransaction, title: str) -> int:
     return update(tx, {"title": title.strip()})
 
 
+def change_language(tx: WriteTransaction, language: str) -> int:
+    """Change the language; return the new version."""
+    languages = get_args(Language)
+    if language not in languages:
+        raise FabulaError(
+            Code.PROJECT_INVALID,
+            message(
+                "A project is written in one of the languages {languages}. Nothing was changed.",
+                languages=join_names(languages),
+            ),
+        )
+    return update(tx, {"language": language})
+
+
 def remove(store: Store, project_id: str) -> None:
     """Remove a project with everything in it."""
     with store.write(project=project_id) as tx:

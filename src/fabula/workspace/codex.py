@@ -294,6 +294,25 @@ class CodexVerbs(ProjectVerbs):
             progressions.add(tx, found.id, step)
         return self.find(found.id)
 
+    def edit_progression(
+        self,
+        entry: str,
+        number: int,
+        *,
+        text: str | None = None,
+        since: str | None = None,
+        known_to: Sequence[str] | None = None,
+    ) -> Entry:
+        """Change what a progression says, since when, or who may know it; it has the number it is shown with."""
+        view = self._view
+        with self._change(entry) as (tx, found, _):
+            values = select_given({"text": text, "since": None if since is None else read_place(tx, since)})
+            if known_to is not None:
+                who = read_knowers(view, tx, known_to)
+                values["known_to"] = None if who is None else frozenset(who)
+            progressions.update(tx, _find_progression(tx, found, number).id, values)
+        return self.find(found.id)
+
     def remove_progression(self, entry: str, number: int) -> Entry:
         """Remove a progression by the number it is shown with."""
         with self._change(entry) as (tx, found, _):

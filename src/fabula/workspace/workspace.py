@@ -321,6 +321,17 @@ class Workspace:
             projects.rename(tx, title)
         return projects.find_project(self.store, found.id)
 
+    def change_language(self, name: str, language: str) -> ProjectSummary:
+        """Say in which language a project is written, `en` or `zh`: its prompts are in that language from now on."""
+        from fabula.workspace.transfer import normalise_language
+        from fabula.workspace.verbs import label_change
+
+        found = projects.find_project(self.store, name)
+        label = label_change(message("language"), found.title)
+        with self.store.write(project=found.id, user=LOCAL_USER, undo_label=label) as tx:
+            projects.change_language(tx, normalise_language(language))
+        return projects.find_project(self.store, found.id)
+
     def delete_project(self, name: str) -> DeletedProject:
         """Delete a project with everything in it; it is kept as a save for a while, and can be restored."""
         from fabula.workspace.deleted_projects import delete_project

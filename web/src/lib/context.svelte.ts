@@ -69,6 +69,10 @@ class ContextState {
   follow(place: ContextRequest | null, readUnsaved?: () => string): void {
     this.place = place;
     this.readUnsaved = readUnsaved;
+    if (!place) {
+      this.abort?.abort(); // what was asked of a place that was left is no news any more
+      this.problem = "";
+    }
     this.refresh();
   }
 

@@ -21,6 +21,16 @@ export function namePresent(one: Pick<Named, "presence">): string {
   return [...new Set(names)].join(t(texts.comma)) || (one.presence.length ? t(texts.yourself) : "");
 }
 
+/** Whether a mode told it, as the roles of a game: nobody said it. */
+export function isAnnounced(one: Pick<Schemas["MessageInfo"], "kind" | "speaker">): boolean {
+  return one.kind === "knowledge" && !one.speaker;
+}
+
+/** Whether a mode told it to others in secret: it stays covered until somebody asks for it. */
+export function isSecret(one: Pick<Schemas["MessageInfo"], "kind" | "speaker" | "audience">): boolean {
+  return isAnnounced(one) && one.audience !== null && !one.audience.some(isPlayer);
+}
+
 export function nameConversation(one: Named): string {
   if (one.title) return one.title;
   const names = namePresent(one) || t(texts.withAssistant);

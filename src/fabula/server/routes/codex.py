@@ -158,6 +158,14 @@ ROUTES = (
                 creates=True,
             ),
             Route(
+                "PATCH",
+                "/{entry}/progressions/{number}",
+                "edit_progression",
+                Right.EDIT,
+                ENTRY,
+                {"text": "Has left the light for good."},
+            ),
+            Route(
                 "DELETE",
                 "/{entry}/progressions/{number}",
                 "remove_progression",

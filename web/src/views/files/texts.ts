@@ -97,7 +97,7 @@ export const texts = defineTexts({
   morePlaces: { en: { one: "and {n} more", other: "and {n} more" }, zh: "另有 {n} 处" },
   offers: { en: "Names that belong to it", zh: "相关的名字" },
   offersText: { en: "They stay as they are unless you choose them.", zh: "不勾选则保持原样。" },
-  offer: { en: "{words} becomes {becomes} ({n} times)", zh: "{words} 改为 {becomes}（{n} 次）" },
+  offer: { en: { one: "{words} becomes {becomes} (once)", other: "{words} becomes {becomes} ({n} times)" }, zh: "{words} 改为 {becomes}（{n} 次）" },
   taken: { en: "“{name}” is the name of another entry already.", zh: "“{name}”已是另一个设定的名字。" },
   renameAnyway: { en: "Rename all the same", zh: "仍然改名" },
   renameNow: { en: { one: "Rename at {n} place", other: "Rename at {n} places" }, zh: "改名（{n} 处）" },

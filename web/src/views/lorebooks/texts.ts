@@ -84,7 +84,7 @@ export const texts = defineTexts({
   },
   choose: { en: "Choose an entry", zh: "选择一个条目" },
   chooseText: { en: "Or write a text at the right to see which entries it brings in.", zh: "或在右侧写一段文字，看看会启用哪些条目。" },
-  noEntries: { en: "This book has no entries yet.", zh: "这本书还没有条目。" },
+  noEntries: { en: "This lorebook has no entries yet.", zh: "这本世界书还没有条目。" },
   nothingFound: { en: "Nothing has these words.", zh: "没有符合的条目。" },
   test: { en: "Try a text", zh: "用文字试一试" },
   testText: { en: "Text", zh: "文字" },

@@ -1,5 +1,7 @@
 /** What the view of presets works out by itself: where a message stands, as people choose it, and what is sent. */
 import type { Schemas } from "../../lib/api";
+import { t, type Text } from "../../lib/i18n/index.svelte";
+import { texts } from "./texts";
 
 export type Node = Schemas["Node"];
 export type Row = Schemas["LayoutRow"];
@@ -26,6 +28,17 @@ export interface EditedNode {
   probability: number;
   /** What else the condition says, as it came. */
   otherConditions: Record<string, unknown>;
+}
+
+const PARTS: Record<string, Text> = {
+  "author-note": texts.authorNote, author_note: texts.authorNote, world_info: texts.worldInfo, "world-info": texts.worldInfo,
+  identity: texts.identity, rules: texts.rules, settings: texts.settings, retrieved: texts.retrieved, immediate: texts.immediate,
+  chat_history: texts.chat_history, user_profile: texts.user_profile, character: texts.character,
+};
+
+/** Return what a part of a prompt is called: words for those that Fabula or other programs know, else its own name. */
+export function namePart(name: string): string {
+  return PARTS[name] ? t(PARTS[name]) : name;
 }
 
 const DEFAULT_ORDER = 100;

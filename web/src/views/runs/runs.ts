@@ -1,7 +1,8 @@
 /** What the lists of runs and jobs work out by themselves. */
 import type { Schemas } from "../../lib/api";
-import { t } from "../../lib/i18n/index.svelte";
+import { t, type Text } from "../../lib/i18n/index.svelte";
 import { texts } from "../../lib/prompt/texts";
+import { texts as own } from "./texts";
 
 export type Job = Schemas["JobInfo"];
 export type Run = Schemas["RunInfo"];
@@ -9,6 +10,18 @@ export type Run = Schemas["RunInfo"];
 /** Return the name of a model, such as `openai/gpt-5`; the demo is called what it is called where it is chosen. */
 export function nameModel(name: string): string {
   return name === "demo/demo" ? t(texts.demo) : name;
+}
+
+/** Return why a job failed or waits, in the page's own words where it has some. */
+export function explainReason(one: Pick<Job, "why" | "note">): string {
+  const known = one.why ? (own as Record<string, Text>)[one.why] : undefined;
+  return known ? t(known) : (one.note ?? "");
+}
+
+/** Return what became of an answer; one that was said in a conversation is no answer to a job. */
+export function nameOutcome(one: Pick<Run, "outcome" | "skillId">): string {
+  if (one.outcome === "used" && one.skillId === "chat") return t(own.said);
+  return t(one.outcome === "retried" ? own.retriedRun : ((own as Record<string, Text>)[one.outcome] ?? own.open));
 }
 
 /** How far the jobs of one kind are. */

@@ -2,7 +2,7 @@ import { defineTexts } from "../../lib/i18n/index.svelte";
 
 export const texts = defineTexts({
   runs: { en: "Answers", zh: "回答" },
-  overview: { en: "Work and money", zh: "任务与费用" },
+  title: { en: "Runs and jobs", zh: "任务与记录" },
   overviewHint: { en: "in the background, and this month", zh: "后台任务与本月费用" },
   noRuns: { en: "No model has written anything here yet.", zh: "还没有模型在这里写过东西。" },
   search: { en: "Find in the answers", zh: "在回答中查找" },
@@ -34,6 +34,10 @@ export const texts = defineTexts({
   doneLately: { en: { one: "{n} done", other: "{n} done" }, zh: "已完成 {n} 项" },
   breaker: { en: "{kind}: failed {n} times in a row and waits until {time}. {why}", zh: "{kind}：连续失败 {n} 次，等到 {time}。{why}" },
   JOB_BUDGET: { en: "The limit of this month is used up.", zh: "本月限额已用完。" },
+  RECAP_NO_MODEL: {
+    en: "Recaps are written by a model, and none is connected that can. The small model that comes with Fabula and the demo cannot. Connect one in the settings, then try again.",
+    zh: "回顾由模型来写，而现在没有连接能写的模型；随附的小模型和演示都不行。请在设置里连接一个，然后重试。",
+  },
   JOB_BREAKER_OPEN: { en: "Waits, because this kind failed several times.", zh: "此类任务多次失败，暂缓执行。" },
   retried: { en: { one: "{n} job is queued again.", other: "{n} jobs are queued again." }, zh: "{n} 项任务已重新排队。" },
   // money
@@ -60,6 +64,7 @@ export const texts = defineTexts({
   edited: { en: "accepted, edited", zh: "修改后采纳" },
   rejected: { en: "rejected", zh: "已拒绝" },
   retriedRun: { en: "asked again", zh: "已重写" },
+  said: { en: "said in Talk", zh: "用于对话" },
   used: { en: "used by a job", zh: "供任务使用" },
   answer: { en: "Answer", zh: "回答" },
   noAnswer: { en: "It ended before it wrote anything.", zh: "尚未写出内容就结束了。" },

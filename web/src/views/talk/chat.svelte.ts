@@ -76,6 +76,15 @@ export class Chat {
     await this.refresh();
   }
 
+  /** Show nothing any more. */
+  close(): void {
+    this.id = "";
+    this.info = null;
+    this.writing = [];
+    this.messages = this.branches = [];
+    this.before = null;
+  }
+
   async refresh(): Promise<void> {
     const { id, path } = this;
     const [info, page, branches] = await Promise.all([

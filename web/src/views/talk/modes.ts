@@ -1,6 +1,15 @@
-/** The modes that come with Fabula, and what their states say. */
+/** The modes that come with Fabula, how they are played, and what their states say. */
+import type { Text } from "../../lib/i18n/index.svelte";
+import { texts } from "./texts";
+
 export const MODES = ["free_chat", "group", "quiz", "werewolf", "workflow"] as const;
 export const ROLES = ["coder", "reviewer", "tester"] as const;
+
+/** How a mode is played that is a game, and what its state says before anything happened; nothing for another mode. */
+export function describeGame(mode: string): { howTo: Text; empty: Text } | null {
+  if (mode === "werewolf") return { howTo: texts.howWerewolf, empty: texts.nothingState };
+  return mode === "quiz" ? { howTo: texts.howQuiz, empty: texts.noPoints } : null;
+}
 
 /** One row of a mode's state: a table of participants and values, or a single value. */
 export interface StateRow {

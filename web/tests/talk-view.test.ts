@@ -1,0 +1,134 @@
+/** Conversations as people meet them: deleting one, secrets of a game, and a book without anybody to talk to. */
+import { fireEvent, render, screen, waitFor } from "@testing-library/svelte";
+import { beforeEach, expect, test } from "vitest";
+import { context } from "../src/lib/context.svelte";
+import { live } from "../src/lib/live";
+import { questions } from "../src/lib/questions.svelte";
+import { router } from "../src/lib/router.svelte";
+import { story } from "../src/lib/story.svelte";
+import { toasts } from "../src/lib/toasts.svelte";
+import History from "../src/views/history/History.svelte";
+import StartDialog from "../src/views/talk/StartDialog.svelte";
+import Talk from "../src/views/talk/Talk.svelte";
+import { serve } from "./serve";
+
+Element.prototype.scrollTo = () => undefined;
+const present = [{ id: "player:you", name: "Player", aliases: [] }, { id: "persona:mara", name: "Mara", aliases: [] }];
+const conversation = { id: "k", title: "Night", opening: "", messageCount: 2, changedAt: "2026-01-01T00:00:00", presence: present.map((one) => ({ participantId: one.id, name: one.name, since: null, until: null })) };
+const say = (id: string, content: string, given: object = {}) => ({ id, role: "user", kind: "user", speaker: "player:you", name: "Player", content, timestamp: "", final: true, parentId: null, number: 1, audience: null, pinned: null, previousContent: null, version: 1, ...given });
+const secret = say("s", "[You are a werewolf, and you are alone.]", { kind: "knowledge", speaker: "", name: "", audience: ["persona:mara"] });
+
+function answers(mode: string, messages: object[], list: () => object[] = () => [conversation]): Record<string, unknown> {
+  return {
+    "GET /projects/b/conversations": () => ({ items: list(), next: null }),
+    "GET /projects/b/chats/k": { conversationId: "k", title: "Night", present, mode, state: mode === "werewolf" ? { roles: { "persona:mara": "werewolf" } } : {} },
+    "GET /projects/b/conversations/k/messages": { messages, before: null },
+    "GET /projects/b/model": { kind: "demo", provider: "demo", model: "demo", reason: "", window: null, encoding: null },
+    "POST /projects/b/inspect": { fragments: [], layers: {} },
+    "DELETE /projects/b/conversations/k": {},
+  };
+}
+
+beforeEach(() => {
+  localStorage.clear();
+  toasts.list = [];
+  context.clear();
+  questions.answer(false);
+  story.info = { id: "b", language: "en" } as never;
+  story.chapters = [];
+  story.entries = [];
+  story.areEntriesLoaded = true;
+  router.read("#/b/talk/k");
+});
+
+test("a conversation is deleted after a question, and nothing is asked about it any more", async () => {
+  let isThere = true;
+  const asked = serve({ ...answers("free_chat", [say("a", "Hello.")], () => (isThere ? [conversation] : [])), "DELETE /projects/b/conversations/k": () => ((isThere = false), {}) });
+  render(Talk);
+  await fireEvent.click(await screen.findByRole("button", { name: "Delete the conversation" }));
+  expect(questions.current?.title).toBe("Delete “Night”?");
+  expect(asked).not.toContain("DELETE /projects/b/conversations/k");
+  await waitFor(() => expect(context.place?.conversationId).toBe("k"));
+  questions.answer(true);
+  await waitFor(() => expect(asked).toContain("DELETE /projects/b/conversations/k"));
+  await waitFor(() => expect(router.rest).toEqual([]));
+  expect(context.place).toBeNull();
+  const before = asked.length;
+  context.refresh(0); // as every change of a conversation does
+  live.refresh();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(asked.slice(before).filter((one) => one.includes("inspect") || one.includes("/k"))).toEqual([]);
+  expect(context.problem).toBe("");
+  expect(toasts.list.map((one) => one.kind)).toEqual(["plain"]);
+});
+
+test("a conversation that somebody else deletes is left", async () => {
+  let isThere = true;
+  serve(answers("free_chat", [say("a", "Hello.")], () => (isThere ? [conversation] : [])));
+  render(Talk);
+  await screen.findByText("Hello.");
+  isThere = false;
+  live.refresh();
+  await waitFor(() => expect(router.rest).toEqual([]));
+});
+
+test("what a mode told in secret is covered until it is asked for, in Talk and in the history", async () => {
+  const message = secret.content;
+  serve({ ...answers("werewolf", [secret, say("a", "Begin.")]), "GET /projects/b/participants": { items: present, next: null } });
+  const talk = render(Talk);
+  await screen.findByText("Begin.");
+  expect(screen.queryByText(message)).toBeNull();
+  expect(screen.getByText("Told in secret.")).toBeTruthy();
+  await fireEvent.click(screen.getByRole("button", { name: "Show hidden roles" }));
+  expect(screen.getByText(message)).toBeTruthy();
+  talk.unmount();
+  router.read("#/b/history?with=Mara");
+  render(History);
+  await screen.findByText("Begin.");
+  expect(screen.queryByText(message)).toBeNull();
+  await fireEvent.click(screen.getByRole("button", { name: "Show hidden roles" }));
+  expect(screen.getByText(message)).toBeTruthy();
+});
+
+test("a whisper of the person stays readable", async () => {
+  serve(answers("werewolf", [say("w", "Only you.", { audience: ["persona:mara"] })]));
+  render(Talk);
+  expect(await screen.findByText("Only you.")).toBeTruthy();
+});
+
+test("a quiz says how it is played, and that nobody has points", async () => {
+  serve(answers("quiz", []));
+  render(Talk);
+  expect(await screen.findByText(/Write “@Mara \+1” to give a point/)).toBeTruthy();
+  await fireEvent.click(screen.getByRole("tab", { name: "State" }));
+  expect(screen.getByText("Nobody has points yet.")).toBeTruthy();
+});
+
+test("a book without characters says so where a conversation would begin, and leads to the codex", async () => {
+  serve({ "GET /projects/b/participants": { items: [], next: null } });
+  render(StartDialog, { props: { open: true, onclose: () => undefined, onstarted: () => undefined } });
+  expect(await screen.findByText("This book has no characters yet.")).toBeTruthy();
+  await fireEvent.click(screen.getByRole("button", { name: /Add a character to the codex/, hidden: true }));
+  expect(router.parts).toEqual(["b", "codex", "new"]);
+});
+
+test("a recap that failed says so and why where it was asked for", async () => {
+  const job = { key: "recap:k:anew", kind: "recap", title: "", state: "queued", why: null as string | null, note: null as string | null, queued: "2026-01-01T00:00:00", due: "", tries: 1, stopping: false };
+  const asked = serve({
+    ...answers("free_chat", [say("a", "Hello.")]),
+    "GET /projects/b/participants": { items: present, next: null },
+    "GET /projects/b/jobs": () => ({ projects: [{ jobs: [job], breakers: [] }] }),
+    "POST /projects/b/conversations/k/recaps/rebuild": () => (Object.assign(job, { state: "failed", why: "RECAP_NO_MODEL", note: "`background = NAME` in models.toml names one" }), { job: job.key }),
+    "POST /projects/b/jobs/retry": { keys: [job.key] },
+  });
+  job.state = "done";
+  router.read("#/b/history/recap?with=Mara");
+  render(History);
+  await fireEvent.click(await screen.findByRole("button", { name: "Tell it anew" }));
+  const alert = await screen.findByRole("alert");
+  expect(alert.textContent).toContain("The recap was not written.");
+  expect(alert.textContent).toContain("none is connected that can");
+  expect(alert.textContent).not.toContain("models.toml");
+  await fireEvent.click(screen.getByRole("button", { name: "Try again" }));
+  await waitFor(() => expect(asked).toContain("POST /projects/b/jobs/retry"));
+});
