@@ -10,9 +10,11 @@ export function readProvider(place: string): string | null {
   }
 }
 
-export function writeProvider(place: string, provider: string): void {
+/** Remember who was chosen for a place; null forgets it. */
+export function writeProvider(place: string, provider: string | null): void {
   try {
-    localStorage.setItem(keyOf(place), provider);
+    if (provider === null) localStorage.removeItem(keyOf(place));
+    else localStorage.setItem(keyOf(place), provider);
   } catch {
     // a browser may keep nothing
   }

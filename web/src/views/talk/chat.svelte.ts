@@ -142,7 +142,7 @@ export class Chat {
   /** Let another provider answer here from now on, in this browser. */
   choose(provider: string): void {
     this.provider = provider;
-    writeProvider(this.id, provider);
+    writeProvider(this.id, provider || null);
   }
 
   private async follow(verb: string, body: object): Promise<void> {
