@@ -93,7 +93,7 @@ test("the bar and the cards count the same: what is told of the codex and the st
 
 test("rules that have no room are told of at the bar and beside the text, and lead to which ones", async () => {
   serve({ "GET /projects/b/budget": { profile: {}, version: 1 } });
-  context.prompt = shownPrompt([verdict("No magic", "rules", true), verdict("No dashes", "rules", false, "RULES_OVERBUDGET"), verdict("Only in chapter 9", "rules", false, "CONDITION_UNMET"), verdict("codex:mara", "retrieved", true)]);
+  context.prompt = shownPrompt([verdict("No magic", "rules", true), verdict("No dashes", "rules", false, "RULES_OVERBUDGET"), verdict("Only in chapter 9", "rules", false, "CONDITION_UNMET"), verdict("codex:light", "rules", false, "RULES_OVERBUDGET"), verdict("codex:mara", "retrieved", true)]);
   expect(context.rulesOut.map((one) => one.source)).toEqual(["No dashes"]);
   render(ContextBar);
   const cards = render(Cards);

@@ -71,9 +71,9 @@ class ContextState {
     return { within: [...of("retrieved", true), ...of("settings", true)], out: [...of("retrieved", false), ...of("settings", false)] };
   }
 
-  /** The rules of the writer that have no room in the prompt. */
+  /** The rules of the writer that have no room in the prompt; facts of the codex may stand among rules, and are none. */
   get rulesOut(): Fragment[] {
-    return (this.prompt?.fragments ?? []).filter((one) => one.layer === "rules" && !one.included && NO_ROOM.includes(one.reason));
+    return (this.prompt?.fragments ?? []).filter((one) => one.layer === "rules" && !one.source.startsWith("codex:") && !one.included && NO_ROOM.includes(one.reason));
   }
 
   /** What the window of the model has no room for: all rules that a person wrote, or anything beside rules and text. */
