@@ -22,8 +22,13 @@ SAVED = re.compile("^Saved$")
 
 def open_chapter(open_page: OpenPage, story: ProjectHandle, chapter: str = "ch-06", **settings: object) -> Page:
     page = open_page(f"#/{story.id}/write/{chapter}", **settings)
-    expect(page.locator(".cm-content")).to_contain_text(story.chapters.read(chapter).text[:20])
+    expect(page.locator(".cm-content")).to_contain_text(read_end(story, chapter))
     return page
+
+
+def read_end(story: ProjectHandle, chapter: str) -> str:
+    """The last words of a chapter, where it opens; of a long one, only what is near is drawn."""
+    return story.chapters.read(chapter).text.rstrip().rpartition("\n")[2][-30:]
 
 
 def type_at_end(page: Page, text: str) -> None:
@@ -844,3 +849,152 @@ def test_a_question_that_a_job_asked_appears_by_itself(
     with workspace.store.write(project=story.id) as tx:
         store_place(tx, Position("ch-02", 0), "character:will", ("Who wound the clock?",))
     expect(page.get_by_text("Who wound the clock?")).to_be_visible()
+
+
+def test_a_chapter_that_cannot_be_opened_leaves_the_open_one_to_be_written_in(
+    open_page: OpenPage, story: ProjectHandle, server: PageServer
+) -> None:
+    page = open_chapter(open_page, story, "ch-05")
+    before = story.chapters.read("ch-05").text
+    wait_saved(page)
+    server.stop()
+    type_at_end(page, " Kept here.")
+    page.get_by_role("tree").get_by_text("The Cut Leaf").click()
+    expect(page.get_by_text("cannot be opened now")).to_be_visible()
+    expect(page).to_have_url(re.compile("/write/ch-05$"))
+    expect(page.locator(".cm-content")).not_to_have_attribute("aria-readonly", "true")
+    type_at_end(page, " And this.")
+    server.start()
+    wait_text(story, "ch-05", f"{before} Kept here. And this.")
+    wait_saved(page)
+    expect(page.get_by_text("cannot be opened now")).to_have_count(0)
+    page.get_by_role("tree").get_by_text("The Cut Leaf").click()
+    expect(page.get_by_role("textbox", name="Title of the chapter")).to_have_value(re.compile("The Cut Leaf"))
+    type_at_end(page, "!")
+    wait_saved(page)
+
+
+def test_a_prompt_that_is_handed_over_stays_out_of_the_text_until_its_answer_is_pasted(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    page.get_by_label("Who writes").select_option(label="No model: hand me the prompt")
+    page.get_by_role("button", name=re.compile("^Hand me the prompt")).click()
+    prompt = page.get_by_label("The prompt", exact=True)
+    expect(prompt).to_have_value(re.compile("Harrow Light"))
+    expect(page.get_by_role("button", name="Copy the prompt")).to_be_visible()
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    page.get_by_label("The answer").fill("Hope shut the door on the wind.")
+    page.get_by_role("button", name=re.compile("^Show it in the text")).click()
+    expect(page.locator(".cm-suggestion")).to_contain_text("Hope shut the door on the wind.")
+    expect(prompt).to_have_count(0)
+    page.keyboard.press("Tab")
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    assert story.chapters.read("ch-06").text.startswith(before.rstrip())
+    assert "Hope shut the door on the wind." in story.chapters.read("ch-06").text
+    page.reload()
+    expect(page.get_by_label("Who writes")).to_have_value("clipboard")  # this browser remembers it
+
+
+def test_words_of_the_chapter_that_break_a_rule_have_a_wavy_line(open_page: OpenPage, story: ProjectHandle) -> None:
+    story.constraints.add("The word “gramophone” is never used.")
+    page = open_chapter(open_page, story)
+    wait_saved(page)
+    expect(page.locator(".cm-broken", has_text="gramophone")).to_have_count(0)
+    type_at_end(page, " The gramophone played.")
+    broken = page.locator(".cm-broken", has_text="gramophone")
+    expect(broken).to_be_visible()
+    expect(broken).to_have_attribute("title", re.compile("gramophone"))
+    assert "wavy" in broken.evaluate("element => getComputedStyle(element).textDecoration")
+    type_at_end(page, " The pianola did not.")
+    expect(page.locator(".cm-broken", has_text="pianola")).to_have_count(0)
+    story.constraints.add("The word “pianola” is never used.")  # in another window
+    expect(page.locator(".cm-broken", has_text="pianola")).to_be_visible()
+
+
+def test_the_key_of_the_whole_book_finds_in_the_whole_book(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story)
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+End")
+    for _ in range(4):
+        page.keyboard.press("Shift+ArrowLeft")
+    toolbar = page.get_by_role("toolbar", name="With the selected text")
+    expect(toolbar).to_be_visible()
+    for key in ("f", "F"):  # a Mac and a locked shift say the small letter
+        page.keyboard.press(f"Control+Shift+{key}")
+        dialog = page.get_by_role("dialog", name="Find and replace in the book")
+        expect(dialog).to_be_visible()
+        expect(page.locator(".cm-search")).to_have_count(0)
+        expect(toolbar).to_have_count(0)
+        page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+        expect(page.locator(".cm-content")).to_be_focused()
+    page.keyboard.press("Control+f")
+    expect(page.locator(".cm-search")).to_be_visible()
+    expect(toolbar).to_have_count(0)
+
+
+def test_the_tools_of_selected_text_stand_at_the_foot_of_the_text(open_page: OpenPage, story: ProjectHandle) -> None:
+    for width in (1440, 1100, 360):
+        page = open_chapter(open_page, story, width=width)
+        page.locator(".cm-content").click()
+        page.keyboard.press("Control+a")
+        toolbar = page.get_by_role("toolbar", name="With the selected text")
+        column = page.locator(".host").bounding_box()
+        box = toolbar.bounding_box()
+        assert box is not None
+        assert column is not None
+        assert box["x"] >= column["x"] - 1
+        assert box["x"] + box["width"] <= column["x"] + column["width"] + 1
+        page.keyboard.press("Control+End")
+        for _ in range(6):
+            page.keyboard.press("Shift+ArrowLeft")
+        selected = page.evaluate("getSelection().getRangeAt(0).getBoundingClientRect().bottom")
+        box = toolbar.bounding_box()
+        assert box is not None
+        assert selected <= box["y"]
+
+
+def test_a_chapter_opens_at_its_end_with_the_keyboard_in_the_text(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_page(f"#/{story.id}/write/ch-05")
+    expect(page.locator(".cm-line", has_text=read_end(story, "ch-05"))).to_be_in_viewport()
+    expect(page.locator(".cm-content")).to_be_focused()
+    page.get_by_role("tree").get_by_text("The Cut Leaf").click()
+    expect(page.locator(".cm-line", has_text=read_end(story, "ch-06"))).to_be_in_viewport()
+    expect(page.locator(".cm-content")).to_be_focused()
+    page.keyboard.type(" Here.")
+    wait_saved(page)
+    assert story.chapters.read("ch-06").text.rstrip().endswith(" Here.")
+
+
+def test_a_suggestion_that_waits_is_in_sight_and_is_edited_where_it_stands(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+Home")
+    page.keyboard.press("End")
+    page.get_by_role("button", name=re.compile("^Write")).click()
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    page.get_by_role("tree").get_by_text("The Fires on the Strand").click()
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    page.get_by_role("tree").get_by_text("The Cut Leaf").click()
+    expect(page.locator(".cm-suggestion")).to_be_in_viewport()
+    page.get_by_role("button", name="Edit").click()
+    expect(page.locator(".cm-suggestion textarea")).to_be_focused()
+
+
+def test_paragraphs_are_indented_and_stand_close(open_page: OpenPage, story: ProjectHandle) -> None:
+    chapter = story.chapters.add("Type", after="ch-06")
+    story.chapters.write(chapter.id, "First.\n\nSecond with *one* word.\n\n\n\nAfter the break.\n\n* * *\n\nLast.")
+    page = open_page(f"#/{story.id}/write/{chapter.id}")
+    expect(page.locator(".cm-line", has_text="Last.")).to_be_visible()
+    indent = "element => getComputedStyle(element).textIndent"
+    assert page.locator(".cm-line", has_text="First.").evaluate(indent) == "0px"
+    assert page.locator(".cm-line", has_text="Second").evaluate(indent) == "27px"
+    assert page.locator(".cm-line", has_text="* * *").evaluate(indent) == "0px"
+    expect(page.locator(".cm-emphasis")).to_have_text("*one*")
+    heights = page.locator(".cm-line").evaluate_all("all => all.map((one) => one.getBoundingClientRect().height)")
+    assert heights[1] < heights[0] / 3  # between paragraphs
+    assert heights[4] == heights[0]  # between scenes

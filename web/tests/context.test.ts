@@ -6,6 +6,8 @@ import { router } from "../src/lib/router.svelte";
 import { story } from "../src/lib/story.svelte";
 import { Assistant } from "../src/views/desk/assistant.svelte";
 import Cards from "../src/lib/prompt/Cards.svelte";
+import ContextBar from "../src/lib/prompt/ContextBar.svelte";
+import Inspector from "../src/lib/prompt/Inspector.svelte";
 import Talk from "../src/views/talk/Talk.svelte";
 import { serve } from "./serve";
 
@@ -76,4 +78,32 @@ test("a window that has no room for the story, or for the rules, says so with wh
   await context.load();
   expect(context.shortage).toBe("rules");
   expect(await screen.findByText(/Your own rules need 91 tokens/)).toBeTruthy();
+});
+
+const verdict = (source: string, layer: string, included: boolean, reason = "KEPT") => ({ source, layer, included, reason, title: source, text: "", why: "", tokenCount: 1, score: 1 });
+const shownPrompt = (fragments: object[]) => ({ fragments, tokenCount: 9, messages: [], model: "m", warnings: [], budget: { window: 512, total: 400, reply: 64 }, layers: {} }) as never;
+
+test("the bar and the cards count the same: what is told of the codex and the story", () => {
+  serve({});
+  context.prompt = shownPrompt([verdict("constraint:a", "rules", true), verdict("codex:mara", "retrieved", true), verdict("codex:mara#1", "retrieved", true), verdict("synopsis:1", "settings", true), verdict("codex:bo", "retrieved", false, "NOT_KNOWN"), verdict("text", "immediate", true)]);
+  render(Cards);
+  render(ContextBar);
+  expect(screen.getAllByText("2 in · 1 out")).toHaveLength(2);
+});
+
+test("rules that have no room are told of at the bar and beside the text, and lead to which ones", async () => {
+  serve({ "GET /projects/b/budget": { profile: {}, version: 1 } });
+  context.prompt = shownPrompt([verdict("No magic", "rules", true), verdict("No dashes", "rules", false, "RULES_OVERBUDGET"), verdict("Only in chapter 9", "rules", false, "CONDITION_UNMET"), verdict("codex:light", "rules", false, "RULES_OVERBUDGET"), verdict("codex:mara", "retrieved", true)]);
+  expect(context.rulesOut.map((one) => one.source)).toEqual(["No dashes"]);
+  render(ContextBar);
+  const cards = render(Cards);
+  expect(screen.getByText(/1 of your rules is left out here/)).toBeTruthy();
+  cards.unmount();
+  render(Inspector);
+  await fireEvent.click(screen.getByRole("button", { name: "1 rule left out" }));
+  const shown = () => [...document.querySelectorAll(".inspector article")].map((one) => one.getAttribute("data-source"));
+  await waitFor(() => expect(shown()).toEqual(["No dashes"]));
+  await fireEvent.click(screen.getByRole("button", { name: "Show everything" }));
+  await waitFor(() => expect(shown()).toContain("No magic"));
+  context.isOpen = false;
 });

@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { findLead } from "../src/views/desk/actions";
 import { ChapterSession, countWords } from "../src/views/desk/chapter.svelte";
+import { placeViolations } from "../src/views/desk/broken";
 import * as drafts from "../src/views/desk/drafts";
 import type { Draft } from "../src/views/desk/drafts";
 import { saving } from "../src/lib/saving.svelte";
@@ -114,6 +115,59 @@ test("a chapter that was changed in two places opens with what was typed here, a
   expect(written.at(-1)).toMatchObject({ text: "Mine. It rained. More.", base: "It rained.", revision: 3 });
   vi.restoreAllMocks();
   vi.unstubAllGlobals();
+});
+
+test("a chapter that cannot be loaded leaves the open one as it was, to be kept and saved", async () => {
+  const written: Draft[] = [];
+  vi.spyOn(drafts, "takeDraft").mockResolvedValue(undefined);
+  vi.spyOn(drafts, "writeDraft").mockImplementation((draft) => Promise.resolve(void written.push(draft)));
+  const sent: string[] = [];
+  const answer = (_url: string, init: RequestInit = {}) => {
+    if (init.method === "PUT") sent.push((JSON.parse(String(init.body)) as { text: string }).text);
+    return Promise.resolve(new Response(JSON.stringify({ id: "1", text: "One.", revision: 3 }), { headers: { "Content-Type": "application/json" } }));
+  };
+  vi.stubGlobal("fetch", vi.fn(answer));
+  let text = "";
+  const session = new ChapterSession((shown) => (text = shown), () => text);
+  text = await session.load("1");
+  vi.stubGlobal("fetch", vi.fn(() => Promise.reject(new TypeError("gone"))));
+  await expect(session.load("2")).rejects.toThrow();
+  text += " Two.";
+  session.change();
+  await session.keep();
+  expect(session.id).toBe("1");
+  expect(written.at(-1)).toMatchObject({ text: "One. Two." });
+  vi.stubGlobal("fetch", vi.fn(answer));
+  await session.save();
+  expect(sent).toEqual(["One. Two."]);
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+});
+
+test("of two chapters that are asked for, the later one is opened, whichever comes first", async () => {
+  vi.spyOn(drafts, "takeDraft").mockResolvedValue(undefined);
+  const held: (() => void)[] = [];
+  vi.stubGlobal("fetch", vi.fn((url: string) => new Promise((resolve) => held.push(() => resolve(new Response(JSON.stringify({ text: url.at(-1), revision: 1 })))))));
+  const session = new ChapterSession(() => undefined, () => "");
+  const [early, late] = [session.load("1"), session.load("2")];
+  await vi.waitFor(() => expect(held).toHaveLength(2));
+  held[1]!();
+  expect(await late).toBe("2");
+  held[0]!();
+  await expect(early).rejects.toThrow("Another chapter");
+  expect(session.id).toBe("2");
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+});
+
+test("what breaks a rule in the saved text is found in the text of now, unless it was changed", () => {
+  const find = (start: number, end: number, sentence = "No.") => ({ start, end, sentence });
+  expect(placeViolations([find(4, 9)], "The radio plays.", "The radio plays.")).toEqual([{ from: 4, to: 9, reason: "No." }]);
+  expect(placeViolations([find(4, 9)], "The radio plays.", "Now the radio plays.".replace("the", "The"))).toEqual([{ from: 8, to: 13, reason: "No." }]);
+  expect(placeViolations([find(4, 9)], "The radio plays.", "The radio plays on.")).toEqual([{ from: 4, to: 9, reason: "No." }]);
+  expect(placeViolations([find(4, 9)], "The radio plays.", "The ratio plays.")).toEqual([]);
+  expect(placeViolations([find(2, 7)], "👩 radio", "👩 radio")).toEqual([{ from: 3, to: 8, reason: "No." }]); // characters, not units
+  expect(placeViolations([find(0, 3, "One."), find(0, 3, "Two.")], "The end", "The end")).toEqual([{ from: 0, to: 3, reason: "One. Two." }]);
 });
 
 test("answers that nobody decided are found again, unless a later one of the chapter was decided", () => {

@@ -69,3 +69,22 @@ test("notices stand in the dialog that is open, since the page behind it cannot 
   flushSync();
   expect(page.container.textContent).toContain("It failed.");
 });
+
+test("what failed in a dialog is over when the dialog is, and goes into no other one", async () => {
+  const children = createRawSnippet(() => ({ render: () => "<p>Question</p>" }));
+  const page = render(Toasts);
+  toasts.show("broken.docx cannot be read.", { kind: "bad" });
+  vi.advanceTimersByTime(2000);
+  const { rerender, container } = render(Dialog, { title: "Ask", open: true, onclose: () => undefined, children });
+  flushSync();
+  expect(container.textContent).not.toContain("broken.docx"); // the page said it before
+  toasts.show("There is no character called “Veritty”.", { kind: "bad" });
+  toasts.show("The draft was kept.");
+  flushSync();
+  expect(container.querySelector("dialog")!.textContent).toContain("Veritty");
+  vi.advanceTimersByTime(3000);
+  await rerender({ open: false }); // the corrected name was saved
+  flushSync();
+  expect(page.container.textContent).not.toContain("Veritty");
+  expect(page.container.textContent).toContain("The draft was kept.");
+});

@@ -7,6 +7,7 @@ import { story } from "./story.svelte";
 import type { LayerName } from "./layers";
 
 export type Prompt = Schemas["AssembledPrompt"] & { fragments?: readonly Schemas["FragmentVerdict"][] };
+export type Fragment = Schemas["FragmentVerdict"];
 export type ContextRequest = Partial<Omit<Schemas["AssembleRequest"], "projectId">>;
 
 /** What the inspector's sliders say in place of the settings. */
@@ -25,6 +26,17 @@ const PAUSE = 120; // milliseconds after the last change
 const RULES_TOO_LARGE = "CONTEXT_RULES_TOO_LARGE";
 const NO_ROOM = ["TOO_LARGE", "PASSED_OVER", "NO_ROOM", "LOWER_RANK", "HEADROOM", "RULES_OVERBUDGET"]; // why something is out
 
+/** One thing for an entry and its progressions, which stand behind a # in the source. */
+function joinEntries(list: readonly Fragment[]): Fragment[] {
+  const joined = new Map<string, Fragment>();
+  for (const one of list) {
+    const source = one.source.startsWith("codex:") ? one.source.replace(/#.*$/, "") : one.source;
+    const known = joined.get(`${source} ${one.why}`);
+    joined.set(`${source} ${one.why}`, known ? { ...known, tokenCount: known.tokenCount + one.tokenCount } : { ...one, source });
+  }
+  return [...joined.values()];
+}
+
 class ContextState {
   place = $state.raw<ContextRequest | null>(null);
   choices = $state<ContextChoices>({ include: [], exclude: [] });
@@ -35,6 +47,8 @@ class ContextState {
   private problemCode = $state("");
   isLoading = $state(false);
   isOpen = $state(false);
+  /** Whether the inspector shows the rules that are left out, and nothing else. */
+  isOnRulesOut = $state(false);
   /** Sources that are not told of here, though the next request would have them: a suggestion that nobody decided yet. */
   private aside: readonly string[] = [];
   private readUnsaved: (() => string) | undefined;
@@ -48,6 +62,18 @@ class ContextState {
     const layers = this.prompt?.layers as Record<string, { tokens: number }> | undefined;
     const of = (name: LayerName) => layers?.[name]?.tokens ?? 0;
     return { rules: of("rules"), settings: of("settings"), retrieved: of("retrieved"), immediate: of("immediate") };
+  }
+
+  /** What the model is told of the codex and the story, and what it is not; an entry and its changes are one thing. */
+  get told(): { within: Fragment[]; out: Fragment[] } {
+    const fragments = this.prompt?.fragments ?? [];
+    const of = (layer: LayerName, included: boolean) => joinEntries(fragments.filter((one) => one.layer === layer && one.included === included));
+    return { within: [...of("retrieved", true), ...of("settings", true)], out: [...of("retrieved", false), ...of("settings", false)] };
+  }
+
+  /** The rules of the writer that have no room in the prompt; facts of the codex may stand among rules, and are none. */
+  get rulesOut(): Fragment[] {
+    return (this.prompt?.fragments ?? []).filter((one) => one.layer === "rules" && !one.source.startsWith("codex:") && !one.included && NO_ROOM.includes(one.reason));
   }
 
   /** What the window of the model has no room for: all rules that a person wrote, or anything beside rules and text. */
@@ -96,6 +122,12 @@ class ContextState {
     const { kind, model, window, encoding } = await get("/projects/{project}/model", { path: { project }, query: provider ? { provider } : {} });
     if (provider !== this.provider || project !== story.id) return; // another one was chosen meanwhile
     this.choose(kind === "none" ? { model: undefined, window: undefined, encoding: undefined } : { model, window: window ?? undefined, encoding: encoding ?? undefined });
+  }
+
+  /** Open the inspector at the rules that are left out, or at everything. */
+  inspect(isOnRulesOut = false): void {
+    this.isOnRulesOut = isOnRulesOut;
+    this.isOpen = true;
   }
 
   /** Pin something into the prompt, leave it out, or let the engine decide again. */

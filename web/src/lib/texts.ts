@@ -70,6 +70,7 @@ export const texts = defineTexts({
   keptHere: { en: "Kept here", zh: "已存本机" },
   conflict: { en: "Changed elsewhere", zh: "别处已改动" },
   tooSmall: { en: "The model reads too little at once for this place", zh: "模型一次能读的内容太少" },
+  rulesLeftOut: { en: { one: "{n} rule left out", other: "{n} rules left out" }, zh: "{n} 条规则未用" },
   inAndOut: { en: "{in} in · {out} out", zh: "{in} 项在内 · {out} 项未用" },
   prefixNew: { en: "starts differently from the last prompt", zh: "开头与上次不同" },
   conversation: { en: "Conversation", zh: "对话" },

@@ -13,6 +13,8 @@ export interface Toast {
   kind: "plain" | "bad";
   /** When it was shown. */
   at: number;
+  /** The dialog in which it was said, if one was open. */
+  dialog?: string;
   /** Whether it says that the server is gone, which ends by itself. */
   isOffline?: boolean;
   /** Whether it stays until somebody closes it: there is more to read than a glance takes. */
@@ -21,7 +23,7 @@ export interface Toast {
 }
 
 const SHOWN_FOR = { plain: 6000, bad: 30_000 }; // milliseconds
-const FRESH = 1500; // milliseconds in which bad news go along into another view
+const FRESH = 1500; // milliseconds in which bad news go along into another view, or out of a dialog
 
 class Toasts {
   list = $state<Toast[]>([]);
@@ -30,7 +32,8 @@ class Toasts {
   private last = 0;
 
   show(text: string, options: Partial<Omit<Toast, "id" | "text">> = {}): void {
-    const toast: Toast = { id: ++this.last, at: Date.now(), text, kind: "plain", ...options };
+    const dialog = untrack(() => this.dialogs.at(-1));
+    const toast: Toast = { id: ++this.last, at: Date.now(), text, kind: "plain", dialog, ...options };
     const others = untrack(() => this.list.filter((one) => one.text !== text)); // an effect may say something too
     this.list = [...others, toast].slice(-4);
     if (!toast.stays) setTimeout(() => this.close(toast.id), SHOWN_FOR[toast.kind]);
@@ -54,16 +57,19 @@ class Toasts {
     this.list = this.list.filter((one) => !one.isOffline);
   }
 
-  /** Another view is shown: bad news of the one before are over, unless they can be acted upon. */
-  leave(): void {
-    this.list = this.list.filter((one) => one.kind === "plain" || one.action || Date.now() - one.at < FRESH);
+  /** Another view or dialog is shown, or this dialog is closed: bad news from there are over, unless they can be acted upon. */
+  leave(dialog?: string): void {
+    const isOver = (one: Toast) => one.kind === "bad" && !one.action && !one.stays && (dialog === undefined || one.dialog === dialog) && Date.now() - one.at >= FRESH;
+    this.list = this.list.filter((one) => !isOver(one));
   }
 
   /** Show the notices in a dialog from now on; the answer ends that. Use it in an `$effect`. */
   enter(dialog: string): () => void {
+    untrack(() => this.leave());
     this.dialogs = [...untrack(() => this.dialogs), dialog];
     return () => {
       this.dialogs = this.dialogs.filter((one) => one !== dialog);
+      this.leave(dialog);
     };
   }
 

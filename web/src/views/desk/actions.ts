@@ -13,6 +13,8 @@ import { texts } from "./texts";
 /** Where the answer stood that was rejected last, and in which text. */
 let rejected: { doc: Text; place: typeof place; lead: string } | null = null;
 let place = { documentId: "", cursorPosition: 0, selection: undefined as [number, number] | undefined };
+/** The text for which the prompt was made that was handed over. */
+let handed: Text | null = null;
 
 /** Ask the chosen skill at the cursor. The chapter is saved first, so that the answer fits the text it was written for. */
 export async function ask(again = ""): Promise<void> {
@@ -22,22 +24,53 @@ export async function ask(again = ""): Promise<void> {
   if (chapter.conflict) return;
   const { from, to } = editor.view.state.selection.main;
   if (!again) place = { documentId: chapter.id, cursorPosition: to, selection: to > from ? [from, to] : undefined };
-  const isReplaced = assistant.skill?.answer === "replace" && place.selection !== undefined;
-  const [start, end] = isReplaced ? place.selection! : [place.cursorPosition, place.cursorPosition];
-  if (assistant.isProse) {
-    assistant.lead = isReplaced ? "" : findLead(editor.text, start);
-    const scroll = EditorView.scrollIntoView(end, { y: "center" });
-    editor.view.dispatch({ effects: [showSuggestion.of({ from: start, to: end }), scroll] });
-    if (innerWidth >= 900) editor.view.focus(); // the keys on the buttons below the suggestion are keys of the text
+  if (assistant.isHandOver) {
+    hide();
+    handed = editor.view.state.doc;
+    desk.hasSide = true;
+  } else {
+    if (assistant.isProse) suggest();
+    desk.up = "";
   }
-  desk.up = "";
   await assistant.ask(place, again);
   if (assistant.state !== "done") hide();
-  if (assistant.problem) toasts.show(assistant.problem, { kind: "bad" });
+  if (assistant.problem) toasts.show(assistant.problem, { kind: "bad", isOffline: assistant.isOffline });
 }
 
-/** Take up an answer again that was left undecided: the last one of the chapter, or that of a run. */
-export async function takeUp(runId = ""): Promise<void> {
+/** Show the answer where it will stand. */
+function suggest(): void {
+  const { assistant, editor } = desk;
+  if (!editor) return;
+  const isReplaced = assistant.skill?.answer === "replace" && place.selection !== undefined;
+  const [from, to] = isReplaced ? place.selection! : [place.cursorPosition, place.cursorPosition];
+  assistant.lead = isReplaced ? "" : findLead(editor.text, from);
+  editor.view.dispatch({ effects: [showSuggestion.of({ from, to }), EditorView.scrollIntoView(to, { y: "center" })] });
+  if (innerWidth >= 900) editor.view.focus(); // the keys on the buttons below the suggestion are keys of the text
+}
+
+/** Take an answer that a person brought from elsewhere; one that belongs into the text stands there until it is decided. */
+export function paste(text: string): void {
+  const { assistant, editor } = desk;
+  if (!editor || !text.trim()) return;
+  const { doc } = editor.view.state;
+  if (doc !== handed) {
+    // The text was changed since: behind the paragraph, and in place of nothing.
+    const at = doc.lineAt(Math.min(place.cursorPosition, doc.length)).to;
+    place = { ...place, cursorPosition: at, selection: undefined };
+  }
+  assistant.paste(text);
+  if (!assistant.isProse) return;
+  desk.up = "";
+  suggest();
+}
+
+/** Leave a prompt that was handed over without an answer. */
+export async function putAway(): Promise<void> {
+  await desk.assistant.reject();
+}
+
+/** Take up an answer again that was left undecided: the last one of the chapter, or that of a run; `isShown` brings it into sight. */
+export async function takeUp(runId = "", isShown = Boolean(runId)): Promise<void> {
   const { assistant, chapter, editor } = desk;
   const { id } = chapter;
   if (!editor || !id || assistant.state !== "idle") return;
@@ -53,7 +86,7 @@ export async function takeUp(runId = ""): Promise<void> {
   place = { documentId: id, cursorPosition: at, selection };
   const [start, end] = selection ?? [at, at];
   assistant.lead = isReplaced ? "" : findLead(editor.text, start);
-  editor.view.dispatch({ effects: [showSuggestion.of({ from: start, to: end }), ...(runId ? [EditorView.scrollIntoView(end, { y: "center" })] : [])] });
+  editor.view.dispatch({ effects: [showSuggestion.of({ from: start, to: end }), ...(isShown ? [EditorView.scrollIntoView(end, { y: "center" })] : [])] });
 }
 
 /** The SHA-256 of a text, as the server names the text that an answer was written for; none where the browser has no such thing. */
@@ -144,7 +177,7 @@ async function accept(text: string): Promise<void> {
     }
     hide();
     assistant.clear();
-    assistant.instruction = "";
+    assistant.forgetInstruction();
     await chapter.refresh();
     const start = place.selection && skill === "replace" ? place.selection[0] : place.cursorPosition;
     const end = editor.text.indexOf(text, start);
@@ -154,6 +187,7 @@ async function accept(text: string): Promise<void> {
     // The text was changed while the answer was written: it goes in as the writer's own words.
     hide();
     assistant.clear();
+    assistant.forgetInstruction();
     editor.view.dispatch({ selection: { anchor: Math.min(place.cursorPosition, editor.view.state.doc.length) } });
     editor.insert(text);
     toasts.show(t(texts.keptAsText));

@@ -2,10 +2,11 @@
  * The assistant: asks a skill at a place of the text, takes its answers as they stream in, and accepts, rejects or
  * retries them. It is a conversation: the server keeps what was asked and answered with the chapter.
  */
-import { get, post, Problem, type Schemas } from "../../lib/api";
+import { get, Offline, post, Problem, type Schemas } from "../../lib/api";
 import { context } from "../../lib/context.svelte";
 import { EventStream } from "../../lib/events";
 import { language } from "../../lib/i18n/index.svelte";
+import { readProvider, writeProvider } from "../../lib/providers";
 import { story } from "../../lib/story.svelte";
 import { readFindings, type Finding } from "./findings";
 import { splitSentences } from "./sentences";
@@ -19,6 +20,8 @@ export interface Variant {
   note: "" | "judging" | "retried";
   findings: Finding[];
   problem: string;
+  /** Whether a person brought it from elsewhere: the server knows it once it is accepted. */
+  isPasted?: boolean;
   usage?: Schemas["UsageInfo"];
   cost?: Schemas["CostInfo"];
 }
@@ -32,6 +35,7 @@ export interface Turn {
 
 const HIDDEN_SKILLS = ["judge", "chat"];
 const DEMO = "demo";
+const CLIPBOARD = "clipboard"; // hands the prompt over in place of an answer
 
 export class Assistant {
   skills = $state.raw<Skill[]>([]);
@@ -41,7 +45,8 @@ export class Assistant {
   model = $state.raw<Schemas["ChosenModelInfo"] | null>(null);
   /** The provider that was chosen here in place of the settings. */
   provider = $state("");
-  state = $state<"idle" | "writing" | "done">("idle");
+  /** What is going on; `handed` is a prompt that waits for an answer from elsewhere. */
+  state = $state<"idle" | "writing" | "handed" | "done">("idle");
   variants = $state<Variant[]>([]);
   chosen = $state(0);
   /** How many sentences of the chosen variant were taken already. */
@@ -55,6 +60,9 @@ export class Assistant {
   talk = $state<Turn[]>([]);
   /** Whether an answer for the open chapter is still being written, which was asked for before. */
   isUnseen = $state(false);
+  private project = ""; // whose skills, instruction and talk these are
+  private asked = ""; // the instruction of the last request
+  isOffline = false; // what the problem says of the server ends by itself
   private stream: EventStream | undefined;
   private rejected: Rejected | null = null;
   private turn = 0; // goes up with every request, and when one is left
@@ -84,6 +92,16 @@ export class Assistant {
     return this.provider === DEMO || (!this.provider && this.model?.provider === DEMO);
   }
 
+  /** Whether no model answers: the prompt is handed over, and a person brings the answer. */
+  get isHandOver(): boolean {
+    return (this.provider || this.model?.provider) === CLIPBOARD;
+  }
+
+  /** The prompt that waits for an answer from elsewhere. */
+  get prompt(): string {
+    return this.state === "handed" ? (this.variant?.text ?? "") : "";
+  }
+
   /** The sources that a suggestion has in the next prompt while nobody has decided it. */
   get sources(): string[] {
     const isPending = this.state === "done" && this.isProse;
@@ -97,10 +115,23 @@ export class Assistant {
 
   async load(): Promise<void> {
     const path = { project: story.id };
+    if (this.project !== story.id) {
+      this.project = story.id;
+      this.leave();
+      this.instruction = this.asked = "";
+      this.talk = [];
+      this.provider = readProvider(`desk.${story.id}`) ?? "";
+    }
     const [list, model] = await Promise.all([get("/projects/{project}/skills", { path }), get("/projects/{project}/model", { path })]);
     this.skills = list.skills.filter((one) => one.recipe === "novel" && !HIDDEN_SKILLS.includes(one.id));
     this.model = model;
-    if (model.kind === "none") this.provider = DEMO;
+    if (model.kind === "none" && readProvider(`desk.${story.id}`) === null) this.provider = DEMO;
+  }
+
+  /** Let another provider write in this book from now on, in this browser. */
+  choose(provider: string): void {
+    this.provider = provider;
+    writeProvider(`desk.${story.id}`, provider);
   }
 
   /** Skills that can work on what is there: a selection, or a place. */
@@ -112,7 +143,10 @@ export class Assistant {
   async ask(place: { documentId: string; cursorPosition: number; selection?: [number, number] }, again = ""): Promise<void> {
     if (this.state === "writing") return;
     this.problem = "";
-    this.variants = Array.from({ length: this.variantCount }, makeVariant);
+    this.isOffline = false;
+    const { isHandOver } = this;
+    const count = isHandOver ? 1 : this.variantCount;
+    this.variants = Array.from({ length: count }, makeVariant);
     this.chosen = this.taken = 0;
     this.edited = null;
     this.isEditing = false;
@@ -120,13 +154,14 @@ export class Assistant {
     this.isUnseen = false;
     const turn = ++this.turn;
     const { instruction, skillId } = this;
+    this.asked = instruction;
     const request: Partial<Schemas["WriteRequest"]> = {
       ...context.request,
       ...place,
       unsavedText: undefined,
       skillId,
       additionalInput: instruction,
-      variants: this.variantCount,
+      variants: count,
       again,
       provider: this.provider || undefined,
     };
@@ -137,6 +172,7 @@ export class Assistant {
       if (sent) context.sent = sent;
     } catch (error) {
       if (turn === this.turn) this.problem = error instanceof Problem ? error.message : String(error);
+      this.isOffline = error instanceof Offline;
     }
     if (turn !== this.turn) return; // it was left; whoever comes back takes the answer up again
     this.stream = undefined;
@@ -146,12 +182,42 @@ export class Assistant {
       this.clear();
       return;
     }
+    if (isHandOver && !this.problem) this.state = "handed";
+    else this.finish();
+  }
+
+  /** Take what a person brought from elsewhere as the answer to the prompt that was handed over. */
+  paste(text: string): void {
+    const { variant } = this;
+    if (this.state !== "handed" || !variant || !text.trim()) return;
+    this.variants = [{ ...makeVariant(), text: text.trim(), runId: variant.runId, isDone: true, isPasted: true }];
+    this.finish();
+  }
+
+  /** The answer is there: it stands in the text until it is decided, or beside it. */
+  private finish(): void {
     this.state = "done";
-    if (!this.isProse) {
-      this.talk.push({ asked: instruction || this.titleOf(this.skill!), answer: this.text, runId: this.variant?.runId ?? "" });
-      this.instruction = "";
-      if (this.skill?.answer === "show") this.clear();
-    }
+    if (this.isProse) return;
+    this.talk.push({ asked: this.asked || this.titleOf(this.skill!), answer: this.text, runId: this.variant?.runId ?? "" });
+    this.forgetInstruction();
+    if (this.skill?.answer === "show") this.clear();
+  }
+
+  /** The instruction has been followed; another one that was begun meanwhile stays. */
+  forgetInstruction(): void {
+    if (this.instruction === this.asked) this.instruction = "";
+  }
+
+  /** Leave the place: another chapter or book is opened. */
+  leave(): void {
+    this.clear();
+    this.problem = "";
+  }
+
+  /** The server is back: take away what said that it was gone. */
+  reconnect(): void {
+    if (this.isOffline) this.problem = "";
+    this.isOffline = false;
   }
 
   private take(event: WritingEvent): void {
@@ -216,27 +282,29 @@ export class Assistant {
   /** Tell the server that the answer goes into the text; returns what became of it. */
   accept(text: string, beat = false): Promise<Schemas["AcceptedAnswerInfo"]> {
     const run = this.variant?.runId ?? "";
-    const body = { text: text === this.variant?.text ? null : text, beat };
+    const isOwn = this.variant?.isPasted || text !== this.variant?.text;
+    const body = { text: isOwn ? text : null, beat };
     return post("/projects/{project}/runs/{run}/accept", { path: { project: story.id, run }, body });
   }
 
   /** Show again what was rejected last; it can still be accepted. Returns whether there was something. */
   restore(): boolean {
     if (!this.rejected || this.state !== "idle") return false;
-    const { skillId, variants, chosen, edited } = this.rejected;
-    Object.assign(this, { skillId, variants, chosen, edited, taken: 0, state: "done", rejected: null });
+    const { skillId, variants, chosen, edited, instruction } = this.rejected;
+    Object.assign(this, { skillId, variants, chosen, edited, taken: 0, state: "done", rejected: null, asked: instruction, instruction: this.instruction || instruction });
     this.turn++;
     return true;
   }
 
   async reject(): Promise<void> {
     const runs = this.variants.map((one) => one.runId).filter(Boolean);
-    const { skillId, chosen, edited } = this;
+    const { skillId, chosen, edited, asked: instruction } = this;
     const variants = $state.snapshot(this.variants) as Variant[];
     const wasDone = this.state === "done";
     await this.stop();
     this.clear();
-    this.rejected = wasDone ? { skillId, variants, chosen, edited } : null;
+    this.forgetInstruction();
+    this.rejected = wasDone ? { skillId, variants, chosen, edited, instruction } : null;
     const path = { project: story.id };
     await Promise.all(runs.map((run) => post("/projects/{project}/runs/{run}/reject", { path: { ...path, run } }).catch(() => undefined)));
   }
@@ -248,6 +316,7 @@ interface Rejected {
   variants: Variant[];
   chosen: number;
   edited: string | null;
+  instruction: string;
 }
 
 /** Where an answer was asked for, as its run records it: in characters, not in units of the editor. */

@@ -24,7 +24,7 @@ export interface Conflict {
 
 export class ChapterSession {
   id = $state("");
-  revision = 0;
+  revision = $state(0);
   /** The text that the server has, and from which the editor's text was changed. */
   base = "";
   conflict = $state.raw<Conflict | null>(null);
@@ -36,6 +36,7 @@ export class ChapterSession {
   private saveTimer: ReturnType<typeof setTimeout> | undefined;
   private draftTimer: ReturnType<typeof setTimeout> | undefined;
   private running: Promise<void> | undefined;
+  private loading = 0; // goes up with every chapter that is asked for
 
   /** `show` puts a text into the editor that came from elsewhere; `read` returns what stands there. */
   constructor(
@@ -62,10 +63,12 @@ export class ChapterSession {
     return this.isStale || this.known !== this.base;
   }
 
-  /** Load a chapter and return its text; a draft that the server never got goes on from there. */
+  /**
+   * Load a chapter and return its text; a draft that the server never got goes on from there. Where it cannot be loaded,
+   * the chapter before stays, and is saved as ever.
+   */
   async load(id: string): Promise<string> {
-    this.isLoaded = false;
-    this.conflict = null;
+    const turn = ++this.loading;
     const draft = await takeDraft(story.id, id);
     let found: { text: string; revision: number };
     try {
@@ -74,6 +77,8 @@ export class ChapterSession {
       if (!(error instanceof Offline) || !draft) throw error;
       found = { text: draft.base, revision: draft.revision };
     }
+    if (turn !== this.loading) throw new DOMException("Another chapter was asked for meanwhile.", "AbortError");
+    this.conflict = null;
     this.id = id;
     this.revision = found.revision;
     this.base = this.text = found.text;
@@ -96,6 +101,11 @@ export class ChapterSession {
       void deleteDraft(draft.key);
     }
     return this.text;
+  }
+
+  /** Load no other chapter: the open one is wanted after all. */
+  stay(): void {
+    this.loading++;
   }
 
   /** Note that the editor's text was changed. */

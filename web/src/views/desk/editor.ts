@@ -1,8 +1,9 @@
 /** The editor of a chapter: CodeMirror on plain text, so an offset here is an offset for the server. */
 import { defaultKeymap, history, historyKeymap, redo, undo } from "@codemirror/commands";
-import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
-import { Compartment, EditorSelection, EditorState, RangeSetBuilder, type Extension } from "@codemirror/state";
+import { highlightSelectionMatches, search, searchKeymap, searchPanelOpen } from "@codemirror/search";
+import { Compartment, EditorSelection, EditorState, Prec, RangeSetBuilder, type Extension } from "@codemirror/state";
 import { Decoration, EditorView, keymap, ViewPlugin, type DecorationSet, type ViewUpdate } from "@codemirror/view";
+import { commands } from "../../lib/commands.svelte";
 import { findChange } from "./merge";
 
 const MARGINS = { top: 72, bottom: 84 }; // pixels in which notices may lie, so the cursor stays out of them
@@ -12,11 +13,14 @@ const theme = EditorView.theme({
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--serif)", lineHeight: "1.75", overflow: "visible", padding: `${MARGINS.top}px 0 ${MARGINS.bottom}px`, margin: `-${MARGINS.top}px 0 -${MARGINS.bottom}px`, pointerEvents: "none" }, // a card of a name is shown within these margins too
   ".cm-content": { padding: "0", pointerEvents: "auto", caretColor: "var(--ink)", overflowWrap: "anywhere", textAutospace: "normal" },
-  ".cm-line": { padding: "0" },
-  "&.cm-indented .cm-line": { textIndent: "1.5em" },
-  "&.cm-indented .cm-line.cm-first": { textIndent: "0" },
-  "&.cm-indented .cm-content:lang(zh) .cm-line": { textIndent: "2em" },
-  ".cm-line.cm-blank": { lineHeight: "0.8" },
+  ".cm-line": { padding: "0", textIndent: "1.5em" },
+  ".cm-line.cm-first": { textIndent: "0" },
+  ".cm-content:lang(zh) .cm-line": { textIndent: "2em" },
+  ".cm-content .cm-line.cm-flush": { textIndent: "0" },
+  ".cm-line.cm-blank": { lineHeight: "0.3" },
+  ".cm-placeholder": { textIndent: "0" },
+  ".cm-emphasis": { fontStyle: "italic" },
+  ".cm-broken": { textDecoration: "underline wavy var(--bad)", textUnderlineOffset: "4px" },
   ".cm-line::selection, .cm-line ::selection, .cm-kept": { backgroundColor: "color-mix(in srgb, var(--accent) 22%, transparent)" },
   ".cm-name": { background: "linear-gradient(transparent 62%, var(--mark) 62%)" },
   ".cm-name-unsure": { background: "none", borderBottom: "2px dotted var(--settings)" },
@@ -42,15 +46,20 @@ const theme = EditorView.theme({
   ".cm-selectionMatch": { backgroundColor: "var(--mark)" },
 });
 
-const OWN_KEYS = ["Mod-Enter", "Mod-i"]; // which commands of the page have
-
 const blank = Decoration.line({ class: "cm-blank" });
 const first = Decoration.line({ class: "cm-first" });
+const flush = Decoration.line({ class: "cm-flush" });
+const emphasis = Decoration.mark({ class: "cm-emphasis" });
+const FLUSH = /^(\s|#{1,6} |\* ?\* ?\*|-{3}|~{3})/; // indented by its own spaces, or no paragraph: a heading, a break
+const EMPHASIS = /(?<![*\p{L}\p{N}])\*(?![\s*])[^*]+(?<!\s)\*(?![*\p{L}\p{N}])/gu;
 const here = Decoration.line({ class: "cm-here" });
 const leftwards = Decoration.line({ attributes: { dir: "auto" } }); // begins at the side where its first letter does
 const LEFTWARD = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}]/u;
 
-/** Classes of lines: narrow where they are empty, not indented at the beginning, the one with the cursor; and their direction. */
+/**
+ * How lines are drawn: paragraphs are indented, and the empty line between two of them is narrow; further empty lines part
+ * scenes and keep their height, and so does the one with the cursor. Emphasis is italic, and every line has its direction.
+ */
 const lines = ViewPlugin.fromClass(
   class {
     decorations: DecorationSet;
@@ -71,14 +80,18 @@ function drawLines(view: EditorView): DecorationSet {
     for (let position = from; position <= to; ) {
       const line = view.state.doc.lineAt(position);
       if (line.number === cursor) builder.add(line.from, line.from, here);
-      else if (!line.length) builder.add(line.from, line.from, blank);
+      else if (!line.length && (line.number === 1 || view.state.doc.line(line.number - 1).length)) builder.add(line.from, line.from, blank);
       if (line.number === 1) builder.add(line.from, line.from, first);
+      if (FLUSH.test(line.text)) builder.add(line.from, line.from, flush);
       if (LEFTWARD.test(line.text)) builder.add(line.from, line.from, leftwards);
+      if (line.length < LONG_LINE) for (const found of line.text.matchAll(EMPHASIS)) builder.add(line.from + found.index, line.from + found.index + found[0].length, emphasis);
       position = line.to + 1;
     }
   }
   return builder.finish();
 }
+
+const LONG_LINE = 20_000; // characters; a longer line is no paragraph, and searching it costs every key
 
 const kept = Decoration.mark({ class: "cm-kept" });
 
@@ -131,17 +144,17 @@ export class ChapterEditor {
         search({ top: true }),
         highlightSelectionMatches({ minSelectionLength: 3, maxMatches: 200 }),
         extensions,
-        keymap.of([...searchKeymap, ...historyKeymap, ...defaultKeymap.filter((one) => !OWN_KEYS.includes(one.key ?? ""))]),
+        Prec.highest(EditorView.domEventHandlers({ keydown: (event) => commands.press(event) })), // before any key of the editor
+        keymap.of([...searchKeymap, ...historyKeymap, ...defaultKeymap]),
         EditorView.contentAttributes.of({ "aria-label": label, lang, spellcheck: "true", autocapitalize: "sentences" }),
         this.mode.of([]),
         this.access.of([]),
-        EditorView.editorAttributes.of({ class: isSpaced(text) ? "" : "cm-indented" }),
         theme,
         lines,
         keptSelection,
         EditorView.updateListener.of((update) => {
           if (update.docChanged && !this.isShowing) onchange();
-          if (update.docChanged || update.selectionSet) onmove(update.view);
+          if (update.docChanged || update.selectionSet || searchPanelOpen(update.state) !== searchPanelOpen(update.startState)) onmove(update.view);
         }),
       ],
     });
@@ -163,6 +176,16 @@ export class ChapterEditor {
     this.isShowing = true;
     this.view.dispatch({ changes: change, userEvent: "input.elsewhere" });
     this.isShowing = false;
+  }
+
+  /** Whether words are being searched for in the chapter. */
+  get isSearching(): boolean {
+    return searchPanelOpen(this.view.state);
+  }
+
+  /** Bring the cursor into sight. */
+  showCursor(): void {
+    this.view.dispatch({ effects: EditorView.scrollIntoView(this.view.state.selection.main.head, { y: "center" }) });
   }
 
   /** Put words in at the cursor, or in place of the selection. */
@@ -193,9 +216,4 @@ export class ChapterEditor {
   destroy(): void {
     this.view.destroy();
   }
-}
-
-/** Whether paragraphs are parted by empty lines; they are indented otherwise. */
-function isSpaced(text: string): boolean {
-  return text.includes("\n\n");
 }

@@ -1,6 +1,7 @@
 /** One conversation that is talked in: its messages, its branches, and the replies that are being written. */
 import { get, getAll, post, put, type Schemas } from "../../lib/api";
 import { EventStream } from "../../lib/events";
+import { readProvider, writeProvider } from "../../lib/providers";
 import { story } from "../../lib/story.svelte";
 
 export type Message = Schemas["MessageInfo"];
@@ -27,15 +28,6 @@ export interface Writing {
 
 const PAGE = 60;
 const FAR = 500; // messages that are loaded at once on the way to an early one
-const keyOf = (conversation: string) => `fabula.provider.${conversation}`;
-
-function readProvider(conversation: string): string {
-  try {
-    return localStorage.getItem(keyOf(conversation)) ?? "";
-  } catch {
-    return "";
-  }
-}
 
 /** Return the alternatives of each message, by its id. */
 export function groupAlternatives(branches: readonly Message[]): Map<string, Message[]> {
@@ -69,7 +61,7 @@ export class Chat {
 
   async load(id: string): Promise<void> {
     this.id = id;
-    this.provider = readProvider(id);
+    this.provider = readProvider(id) ?? "";
     this.writing = [];
     this.messages = this.branches = [];
     this.before = null;
@@ -159,12 +151,7 @@ export class Chat {
   /** Let another provider answer here from now on, in this browser. */
   choose(provider: string): void {
     this.provider = provider;
-    try {
-      if (provider) localStorage.setItem(keyOf(this.id), provider);
-      else localStorage.removeItem(keyOf(this.id));
-    } catch {
-      // a browser may keep nothing
-    }
+    writeProvider(this.id, provider || null);
   }
 
   private async follow(verb: string, body: object): Promise<void> {

@@ -1,0 +1,141 @@
+/** The assistant at the desk: what it remembers of a book, what it forgets, and a prompt that is handed over. */
+import { fireEvent, render, screen, waitFor } from "@testing-library/svelte";
+import { flushSync } from "svelte";
+import { beforeEach, expect, test, vi } from "vitest";
+import { story } from "../src/lib/story.svelte";
+import AskPanel from "../src/views/desk/AskPanel.svelte";
+import { Assistant } from "../src/views/desk/assistant.svelte";
+import { desk } from "../src/views/desk/desk.svelte";
+import { serve } from "./serve";
+
+const skills = [
+  { id: "continue", recipe: "novel", answer: "insert", worksOn: ["cursor"], title: { en: "Continue" } },
+  { id: "rewrite", recipe: "novel", answer: "replace", worksOn: ["selection"], title: { en: "Rewrite" } },
+  { id: "discuss", recipe: "novel", answer: "show", worksOn: ["cursor"], title: { en: "Discuss" } },
+];
+const model = { kind: "demo", provider: "demo", model: "demo", reason: "", window: 8192, encoding: "estimate" };
+const place = { documentId: "c", cursorPosition: 4 };
+
+function answers(project: string, more: Record<string, unknown> = {}): Record<string, unknown> {
+  return { [`GET /projects/${project}/skills`]: { skills }, [`GET /projects/${project}/model`]: model, ...more };
+}
+
+/** A stream with one answer, as the server writes it. */
+function write(text: string, finishReason = "stop"): () => Response {
+  const event = (kind: string, data: object) => `event: ${kind}\ndata: ${JSON.stringify({ event: kind, variant: 0, ...data })}\n\n`;
+  const done = { text, runId: "r1", finishReason, verdict: {}, usage: { inputTokens: 1, cachedTokens: 0, outputTokens: 1 }, cost: { known: false } };
+  return () => new Response(`${event("delta", { text })}${event("completed", done)}event: done\ndata: {}\n\n`);
+}
+
+async function open(project: string, more: Record<string, unknown> = {}, assistant = new Assistant()): Promise<Assistant> {
+  story.info = { id: project, language: "en" } as never;
+  serve(answers(project, more));
+  await assistant.load();
+  return assistant;
+}
+
+beforeEach(() => {
+  localStorage.clear();
+});
+
+test("an instruction and what was talked about stay in their book", async () => {
+  const assistant = await open("one", { "POST /projects/one/write": write("It is dry.") });
+  assistant.skillId = "discuss";
+  assistant.instruction = "Is it dry?";
+  await assistant.ask(place);
+  expect(assistant.talk).toHaveLength(1);
+  assistant.instruction = "Make it drier.";
+  await assistant.load(); // the same book
+  expect(assistant.instruction).toBe("Make it drier.");
+  await open("two", {}, assistant);
+  expect(assistant.instruction).toBe("");
+  expect(assistant.talk).toEqual([]);
+});
+
+test("an instruction that was followed leaves with the decision, and comes back with what was rejected", async () => {
+  const assistant = await open("one", { "POST /projects/one/write": write("Rain.") });
+  assistant.instruction = "Make it drier.";
+  await assistant.ask(place);
+  expect(assistant.instruction).toBe("Make it drier."); // until it is decided
+  await assistant.reject();
+  expect(assistant.instruction).toBe("");
+  expect(assistant.restore()).toBe(true);
+  expect(assistant.instruction).toBe("Make it drier.");
+  assistant.instruction = "Then she leaves."; // begun for what comes next
+  assistant.forgetInstruction();
+  expect(assistant.instruction).toBe("Then she leaves.");
+});
+
+test("who writes is remembered for the book in this browser", async () => {
+  (await open("one")).choose("clipboard");
+  expect((await open("one")).provider).toBe("clipboard");
+  expect((await open("two")).provider).toBe("");
+});
+
+test("where no model is connected the demo writes, until somebody chooses to be handed the prompt", async () => {
+  const none = { "GET /projects/one/model": { ...model, kind: "none", provider: "clipboard" } };
+  const assistant = await open("one", none);
+  expect([assistant.provider, assistant.isDemo, assistant.isHandOver]).toEqual(["demo", true, false]);
+  assistant.choose("");
+  expect((await open("one", none)).isHandOver).toBe(true);
+});
+
+test("a prompt that is handed over is no answer; what is pasted for it is, and is sent when it is accepted", async () => {
+  let sent: unknown;
+  const accept = (body: unknown) => ((sent = body), { entries: [] });
+  const assistant = await open("one", { "POST /projects/one/write": write("You are a novelist.", "handed_over"), "POST /projects/one/runs/r1/accept": accept });
+  assistant.choose("clipboard");
+  assistant.variantCount = 3;
+  await assistant.ask(place);
+  expect(assistant.state).toBe("handed");
+  expect(assistant.variants).toHaveLength(1);
+  expect(assistant.prompt).toBe("You are a novelist.");
+  assistant.paste("  ");
+  expect(assistant.state).toBe("handed");
+  assistant.paste("Rain fell.\n");
+  expect([assistant.state, assistant.text, assistant.prompt]).toEqual(["done", "Rain fell.", ""]);
+  await assistant.accept(assistant.text);
+  expect(sent).toEqual({ text: "Rain fell.", beat: false });
+});
+
+test("what said that the server is gone leaves the panel when it is back", async () => {
+  const assistant = await open("one");
+  vi.stubGlobal("fetch", vi.fn(() => Promise.reject(new TypeError("gone"))));
+  await assistant.ask(place);
+  expect(assistant.problem).toMatch(/^The server does not answer/);
+  assistant.reconnect();
+  expect(assistant.problem).toBe("");
+  assistant.problem = "The month's money is spent.";
+  assistant.reconnect();
+  expect(assistant.problem).toBe("The month's money is spent.");
+});
+
+test("the instruction asks for what the skill does", async () => {
+  story.info = { id: "one", language: "en" } as never;
+  serve(answers("one"));
+  await desk.assistant.load();
+  desk.selection = { from: 0, to: 4, text: "Rain" };
+  render(AskPanel);
+  const instruction = () => screen.getByLabelText<HTMLTextAreaElement>("Instruction").placeholder;
+  expect(instruction()).toBe("What should happen next?");
+  desk.assistant.skillId = "rewrite";
+  flushSync();
+  expect(instruction()).toBe("How should it change?");
+  desk.selection = { from: 0, to: 0, text: "" };
+});
+
+test("the panel hands the prompt over with a button to copy it and a field for the answer", async () => {
+  story.info = { id: "one", language: "en" } as never;
+  serve(answers("one", { "POST /projects/one/write": write("You are a novelist.", "handed_over") }));
+  await desk.assistant.load();
+  desk.assistant.skillId = "discuss";
+  desk.assistant.choose("clipboard");
+  render(AskPanel);
+  await desk.assistant.ask(place);
+  flushSync();
+  expect(screen.getByLabelText<HTMLTextAreaElement>("The prompt").value).toBe("You are a novelist.");
+  expect(screen.getByRole("button", { name: "Copy the prompt" })).toBeTruthy();
+  await fireEvent.click(screen.getByRole("button", { name: "Put the prompt away" }));
+  await waitFor(() => expect(screen.queryByLabelText("The prompt")).toBeNull());
+  expect(desk.assistant.state).toBe("idle");
+});
