@@ -59,6 +59,7 @@ def test_a_sample_that_stands_under_your_books_is_opened_and_not_copied(
 
 def test_verbs_of_other_views_are_found_by_name(open_page: OpenPage, story: ProjectHandle) -> None:
     page = open_page(f"#/{story.id}/constraints")
+    expect(page.get_by_role("button", name="New constraint")).to_be_visible()  # the book is open
     for words, place in (("new entry", "codex/new"), ("rename some", "files/rename"), ("title of", "settings")):
         page.keyboard.press("Control+k")
         page.get_by_role("combobox", name="What would you like to do?").fill(words)
