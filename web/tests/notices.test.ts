@@ -83,8 +83,12 @@ test("what failed in a dialog is over when the dialog is, and goes into no other
   flushSync();
   expect(container.querySelector("dialog")!.textContent).toContain("Veritty");
   vi.advanceTimersByTime(3000);
-  await rerender({ open: false }); // the corrected name was saved
+  const closed = rerender({ open: false }); // the corrected name was saved
+  toasts.show("The name was saved."); // at once, as the dialog goes
+  await closed;
+  await Promise.resolve();
   flushSync();
   expect(page.container.textContent).not.toContain("Veritty");
   expect(page.container.textContent).toContain("The draft was kept.");
+  expect(page.container.textContent).toContain("The name was saved.");
 });

@@ -69,7 +69,7 @@ class Toasts {
     this.dialogs = [...untrack(() => this.dialogs), dialog];
     return () => {
       this.dialogs = this.dialogs.filter((one) => one !== dialog);
-      this.leave(dialog);
+      queueMicrotask(() => this.leave(dialog)); // while an effect ends, state is read as it was before
     };
   }
 
