@@ -23,6 +23,7 @@ from tests.log_check import LogCheck
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"  # no test touches the keyring of this machine
 
 ENGINES = ("sqlite", "postgres")
+_COLLECT_AFTER = 10_000  # objects
 
 # Timings never decide a test: a machine may be busy with something else.
 settings.register_profile("fabula", deadline=None)
@@ -33,7 +34,12 @@ def pytest_collection_finish() -> None:
     """What the tests are made of stays to the end: the collector need not look through it again and again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000)  # looking for what tests leave behind took a tenth of the time
+    gc.set_threshold(_COLLECT_AFTER)  # looking for what tests leave behind took a tenth of the time
+
+
+def pytest_runtest_teardown() -> None:
+    """A command of a test sets a limit for a process that ends soon, with which this one would grow by gigabytes."""
+    gc.set_threshold(_COLLECT_AFTER)
 
 
 @pytest.fixture(scope="session", autouse=True)
