@@ -42,6 +42,8 @@ def test_a_half_remembered_scene_is_found_and_opened(open_page: OpenPage, story:
 
 def test_similar_passages_of_a_selection_are_listed_in_the_same_way(open_page: OpenPage, story: ProjectHandle) -> None:
     page = open_page(f"#/{story.id}/write/ch-02")
+    expect(page.locator(".cm-name").first).to_be_visible()
+    page.locator(".cm-content").press("Control+Home")
     expect(page.locator(".cm-content")).to_contain_text("Will Tarn")
     page.locator(".cm-line").first.click(click_count=3)
     page.get_by_role("button", name="Find similar passages").click()

@@ -105,6 +105,7 @@ def test_the_present_tab_is_in_sight_on_a_narrow_page(open_page: OpenPage, story
 def test_the_menu_of_selected_text_fits_a_narrow_page(open_page: OpenPage, story: ProjectHandle) -> None:
     page = open_page(f"#/{story.id}/write/ch-06", width=360, height=740)
     expect(page.locator(".cm-name").first).to_be_visible()
+    page.locator(".cm-content").press("Control+Home")
     line = box_of(page.locator(".cm-line").first)
     page.mouse.dblclick(line[2] - 20, line[1] + 10)
     left, top, right, bottom = box_of(page.get_by_role("toolbar"))
@@ -179,6 +180,8 @@ def test_control_enter_saves_a_form_and_no_composed_character_does(open_page: Op
 
 def test_the_entry_of_a_name_is_opened_by_a_key(open_page: OpenPage, story: ProjectHandle) -> None:
     page = open_page(f"#/{story.id}/write/ch-06")
+    expect(page.locator(".cm-name").first).to_be_visible()
+    page.locator(".cm-content").press("Control+Home")
     page.locator(".cm-name", has_text="Will Tarn").first.click()
     page.keyboard.press("Control+.")
     expect(page.get_by_role("heading", name="Will Tarn", level=1)).to_be_visible()
