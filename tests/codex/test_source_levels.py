@@ -240,7 +240,7 @@ def test_what_is_included_by_hand_and_may_not_be_known_here_is_a_warning_with_th
     project = story(chapter(1, "One."), chapter(2, "Two."), entries=entries)
     warned = ask(project, document_id="ch-1", include=("heir", "wreck", "mara")).warnings
     assert [warning.partition(":")[0] for warning in warned] == ["CONTEXT_INCLUDE_HIDDEN"] * 2
-    assert "heir was to be included and is not in the prompt: the reader does not know this, and nobody" in warned[0]
+    assert "heir was to be included and is not in the prompt: nobody in the story has been told this." in warned[0]
     assert "wreck was to be included and is not in the prompt: it is revealed in chapter 2." in warned[1]
     both = ask(project, document_id="ch-1", include=("mara",), exclude=("mara",)).warnings
     assert [warning.partition(":")[0] for warning in both] == ["CONTEXT_INCLUDE_HIDDEN"]

@@ -164,10 +164,12 @@ def test_a_player_whispers_and_only_those_hear_it_who_are_meant(group: Group, mo
 def test_a_player_does_not_hear_a_reply_that_is_meant_for_others(
     group: Group, model: ScriptedProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def begin_aside(tx: WriteTransaction, chat: ChatState, step: Step, message_id: str) -> ChatState:
+    def begin_aside(
+        tx: WriteTransaction, chat: ChatState, step: Step, message_id: str, *, behind: str | None = None
+    ) -> ChatState:
         ids = {one.name: one.id for one in chat.present}
         aside = replace(step, speakers=(ids["Cleo"],), audience=(ids["Bo"],)) if step.speakers else step
-        return begin_step(tx, chat, aside, message_id)
+        return begin_step(tx, chat, aside, message_id, behind=behind)
 
     monkeypatch.setattr("fabula.workspace.chat.verbs.begin_step", begin_aside)  # as a mode might decide
     with play(group) as player:
