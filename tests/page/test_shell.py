@@ -237,7 +237,7 @@ def test_an_empty_list_of_constraints_offers_the_first_step(open_page: OpenPage,
 
 def test_the_provider_that_writes_is_told_apart_from_its_name(open_page: OpenPage, story: ProjectHandle) -> None:
     page = open_page(f"#/{story.id}/settings")
-    expect(page.locator(".chosen")).to_contain_text("demo writes in this book")
+    expect(page.locator(".chosen")).to_contain_text("Demo (prepared sentences) writes in this book")
 
 
 def test_a_card_shows_no_score_until_it_is_opened(open_page: OpenPage, story: ProjectHandle) -> None:

@@ -184,8 +184,8 @@ def call_mcp(client: httpx2.Client, method: str, **params: Any) -> Mapping[str, 
     sent = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
     answer = client.post(MCP_PATH, json=sent, headers=headers)
-    text = re.sub(r"(?s).*^data: ", "", answer.text, flags=re.MULTILINE) if "data: " in answer.text else answer.text
-    found: Mapping[str, Any] = msgspec.json.decode(text)
+    lines = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: ")]
+    found: Mapping[str, Any] = msgspec.json.decode(lines[-1] if lines else answer.text)
     return found
 
 
