@@ -2,7 +2,7 @@
 
 Names and ids of a project are put into every place of every route of another project: each parameter of a path, and
 each field of a query or body that holds text. The answer must be the one that a name gets which nobody has. Each place
-is tried with a few kinds of names, drawn by the name of the route; `FABULA_FOREIGN_KINDS` sets how many, and 0 tries all.
+is tried with a few kinds of names, drawn by its own name; `FABULA_FOREIGN_KINDS` sets how many, and 0 tries all.
 """
 
 from __future__ import annotations
