@@ -183,6 +183,15 @@ def test_workflow_tells_nobody_a_follow_up_that_they_did_not_hear(pier: ProjectH
     assert all(("SECRET-WORD" in prompt) == (who == "Bo") for who, prompt in model.prompts)
 
 
+def test_workflow_that_is_whispered_tells_its_end_to_those_who_heard_it(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "workflow", roles=dict.fromkeys(ROLES, "Bo"))
+    model = ScriptedProvider(lambda *_: "PASSED, and APPROVED.")
+    collect(pier.chat.send("Pier", "Write a parser", audience=("Bo",), model=model))
+    told = pier.conversations.get_message("Pier", "last")
+    assert "The work passed in 1 round" in told.content
+    assert told.audience is not None
+
+
 def test_workflow_resumes_where_it_was_killed(pier: ProjectHandle, store: Store) -> None:
     pier.chat.set_mode("Pier", "workflow", roles=ROLES)
     collect(

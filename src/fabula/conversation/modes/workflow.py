@@ -12,6 +12,7 @@ from __future__ import annotations
 from fabula.conversation.model import MessageKind, get_kind
 from fabula.conversation.modes.model import Announcement, ContextPolicy, Mode, ModeStart, Step, Turn
 from fabula.conversation.modes.verdicts import find_verdict
+from fabula.conversation.participants import strip_revision
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, join_names, message, plural
 
@@ -116,12 +117,13 @@ def _go_to(turn: Turn, node: str, rounds: int, *, asked_again: bool = False) -> 
 
 
 def _finish(turn: Turn, outcome: str) -> Step:
+    """End the workflow, and tell those how who heard the last verdict: a task may be a whisper."""
     state = {name: value for name, value in turn.state.items() if name != _ASKED_AGAIN}
     told = _tell_outcome(outcome, turn.state.get("rounds", 1)).render(turn.language)
-    return Step(
-        state={**state, "current_node": DONE, "outcome": outcome},
-        announcements=(Announcement(text=message("[{text}]", text=told).render(turn.language)),),
-    )
+    last = turn.replies[-1]
+    audience = None if last.audience is None else (*last.audience, strip_revision(last.speaker))
+    announcement = Announcement(text=message("[{text}]", text=told).render(turn.language), audience=audience)
+    return Step(state={**state, "current_node": DONE, "outcome": outcome}, announcements=(announcement,))
 
 
 def _tell_outcome(outcome: str, rounds: int) -> Sentence:
