@@ -10,7 +10,7 @@ import pytest
 
 from fabula import access
 from fabula.access import Membership, Right, Role
-from fabula.access.edits import MAX_SESSIONS
+from fabula.access.edits import MAX_SESSIONS, find_wait
 from fabula.access.tables import api_keys, people, sessions, sign_in_failures
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import projects
@@ -100,7 +100,7 @@ def test_wrong_passwords_are_counted_whichever_process_is_asked(workspace: Works
     assert processes[0].sign_in("ann", PASSWORD) is not None  # which forgets the others
     with workspace.store.write(user=LOCAL_USER) as tx:
         access.count_failure(tx, "ann")
-        assert access.find_wait(tx, "ann") == 0
+        assert find_wait(tx, "ann") == 0
 
 
 def test_the_wrong_passwords_that_are_counted_are_bounded(

@@ -52,13 +52,17 @@ def wait_text(story: ProjectHandle, chapter: str, expected: str) -> None:
     assert story.chapters.read(chapter).text == expected
 
 
-def wait_outcome(story: ProjectHandle, outcome: str) -> None:
-    """Wait until the server knows what became of an answer; variants are recorded in any order."""
+def wait_outcome(story: ProjectHandle, outcome: str, *, variants: int = 1) -> None:
+    """Wait until the server knows what became of the last answer; variants are recorded in any order."""
+
+    def has_come() -> bool:
+        return outcome in [run.outcome for run in story.runs.list_runs()[:variants]]
+
     for _ in range(100):
-        if outcome in [run.outcome for run in story.runs.list_runs()]:
+        if has_come():
             return
         time.sleep(0.1)
-    assert outcome in [run.outcome for run in story.runs.list_runs()]
+    assert has_come()
 
 
 def open_inspector(page: Page) -> None:
@@ -237,7 +241,7 @@ def test_the_keys_work_as_soon_as_a_variant_is_chosen(open_page: OpenPage, story
     expect(page.locator(".cm-content")).to_be_focused()
     page.keyboard.press("Tab")
     expect(page.locator(".cm-suggestion")).to_have_count(0)
-    wait_outcome(story, "accepted")
+    wait_outcome(story, "accepted", variants=2)
 
 
 def test_a_name_in_the_last_paragraph_has_its_card_and_opens_its_entry(
@@ -616,10 +620,7 @@ def test_variants_are_compared_side_by_side_and_one_is_taken(open_page: OpenPage
     text = columns.nth(1).locator(".text").inner_text()
     page.get_by_role("button", name=re.compile("^Accept")).click()
     expect(page.locator(".cm-suggestion")).to_have_count(0)
-    for _ in range(100):
-        if any(one.outcome == "accepted" for one in story.runs.list_runs()):
-            break
-        time.sleep(0.1)
+    wait_outcome(story, "accepted", variants=2)
     assert text in story.chapters.read("ch-06").text[len(before) :]
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv6Address, ip_address
+from math import ceil
 from typing import Any
 
 import msgspec
@@ -277,6 +278,16 @@ def find_wait(reading: ReadTransaction, account: str, address: str = "") -> floa
     ends = [row.until for row in reading.rows(failures, *own, order=(failures.c.until.desc(),), only=("until",))]
     last = parse_timestamp(ends[0]) if len(ends) >= MAX_FAILURES else None
     return 0.0 if last is None else (last - datetime.now(UTC)).total_seconds()
+
+
+def check_tries(reading: ReadTransaction, account: str, address: str = "") -> None:
+    """Refuse to look at another password where there were too many wrong ones."""
+    if (wait := find_wait(reading, account, address)) > 0:
+        raise FabulaError(
+            Code.ACCESS_TOO_MANY_TRIES,
+            message("There were too many wrong passwords for this account. Wait a minute, then try again."),
+            retry_seconds=ceil(wait),
+        )
 
 
 def forget_failures(tx: WriteTransaction, account: str, address: str = "") -> None:

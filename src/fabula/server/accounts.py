@@ -14,12 +14,9 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from math import ceil
 from threading import Lock
 
 from fabula import access
-from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
 from fabula.server.access import OWNER_ACCESS, Access
 from fabula.store.store import LOCAL_USER, Store
 from fabula.store.transaction import ReadTransaction
@@ -119,15 +116,9 @@ class Accounts:
         """
         name = account.strip().lower()
         with self._store.read(user=LOCAL_USER) as reading:
-            wait = access.find_wait(reading, name, address)
+            access.check_tries(reading, name, address)
             known = "-" if access.find_person(reading, name) is None else name
-            person = access.check_password(reading, name, password) if wait <= 0 else None
-        if wait > 0:
-            raise FabulaError(
-                Code.ACCESS_TOO_MANY_TRIES,
-                message("There were too many wrong passwords for this account. Wait a minute, then try again."),
-                retry_seconds=ceil(wait),
-            )
+            person = access.check_password(reading, name, password)
         with self._store.write(user=LOCAL_USER) as tx:
             if person is None:
                 access.count_failure(tx, name, address)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from math import ceil
 from typing import TYPE_CHECKING
 
 from fabula import access
@@ -56,14 +55,8 @@ class AccountVerbs:
                 message("You sign in without a password. The owner of the store can give you one."),
             )
         with self._store.read(user=LOCAL_USER) as reading:
-            wait = access.find_wait(reading, person.id, _TRIES)
-            is_right = wait <= 0 and access.check_password(reading, person.id, old_password) is not None
-        if wait > 0:
-            raise FabulaError(
-                Code.ACCESS_TOO_MANY_TRIES,
-                message("There were too many wrong passwords for this account. Wait a minute, then try again."),
-                retry_seconds=ceil(wait),
-            )
+            access.check_tries(reading, person.id, _TRIES)
+            is_right = access.check_password(reading, person.id, old_password) is not None
         with self._store.write(user=LOCAL_USER) as tx:
             if is_right:
                 access.forget_failures(tx, person.id, _TRIES)

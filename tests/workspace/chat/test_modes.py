@@ -171,6 +171,7 @@ def test_the_first_message_of_the_whole_history_is_the_task_and_later_ones_follo
     assert "[Follow-up 1] FOLLOW-ONE" in prompt
     assert prompt.count("FOLLOW-TWO") == 1
     shown = prompt.partition("[Said earlier in this conversation")[0]
+    assert "Mara: more 24" in shown
     assert "Mara: filler 3" not in shown, "the window of this mode has 20 messages"
 
 
@@ -490,8 +491,9 @@ def test_a_mode_has_its_own_window_and_tells_each_speaker_something_else(pier: P
     model = ScriptedProvider()
     collect(pier.chat.send("Pier", "@Bo @Mara hello", model=model))
     for who, prompt in model.prompts:
-        assert "Ann: line 5" in prompt
-        assert "Ann: line 2" not in prompt.partition("<user>")[2]
+        shown = prompt.partition("<user>")[2]
+        assert "Ann: line 5" in shown
+        assert "Ann: line 2" not in shown
         assert f"NOTE-{who.upper()}" in prompt
         assert prompt.count("NOTE-") == 1
 
