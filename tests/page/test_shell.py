@@ -39,6 +39,7 @@ def test_every_view_is_reached_from_a_narrow_header_and_the_present_one_is_marke
 
 def test_a_wide_menu_holds_what_the_header_lacks(open_page: OpenPage, story: ProjectHandle) -> None:
     page = open_page(f"#/{story.id}/codex")
+    expect(page.locator("header .book")).not_to_be_empty()  # the title moves the button when it arrives
     page.get_by_role("button", name="More").click()
     menu = page.get_by_role("navigation", name="More")
     expect(menu.get_by_role("link")).to_have_count(8)
