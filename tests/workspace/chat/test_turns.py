@@ -13,6 +13,7 @@ from fabula.context.request import Grants
 from fabula.conversation.modes import Mode, Step, Turn
 from fabula.core.errors import Code, FabulaError
 from fabula.llm.providers.clipboard import ClipboardProvider
+from fabula.settings.edits import set_value
 from fabula.store.store import LOCAL_USER
 from fabula.workspace.chat import (
     MessageStored,
@@ -266,6 +267,28 @@ def test_a_first_reply_given_again_keeps_who_came_before_it(pier: ProjectHandle)
     assert list_hearers(pier, "4") == {"Ann", "Mara", "Cleo"}
     collect(pier.chat.regenerate("Pier", "2", model=ScriptedProvider()))  # 5
     assert list_hearers(pier, "5") == {"Ann", "Mara", "Bo", "Cleo"}
+
+
+def test_a_reply_given_again_is_told_of_other_conversations_what_all_who_were_there_may_know(
+    pier: ProjectHandle,
+) -> None:
+    with pier.store.write(project=pier.id) as tx:
+        set_value(tx, "History.RelevantHistory", "classic", scope="project")
+    quay = pier.conversations.start(["Ann", "Mara"], title="Quay").id
+    pier.conversations.record(quay, "The boat is called KITTIWAKE.", speaker="Ann")
+    collect(pier.chat.send("Pier", "@Mara hello.", model=ScriptedProvider()))
+    pier.conversations.leave("Pier", "Bo")
+    pier.conversations.leave("Pier", "Cleo")
+    model = ScriptedProvider()
+    collect(pier.chat.regenerate("Pier", model=model))
+    assert "KITTIWAKE" not in model.prompts[-1][1], "Bo and Cleo are there, and know nothing of the quay"
+    pier.conversations.leave("Pier", "Bo")
+    pier.conversations.leave("Pier", "Cleo")
+    collect(pier.chat.ask("Pier", ["Mara"], model=model))
+    assert "KITTIWAKE" in model.prompts[-1][1]
+    pier.chat.start(["Mara"], title="Harbour")
+    collect(pier.chat.send("Harbour", "Good evening.", model=model))
+    assert "KITTIWAKE" in model.prompts[-1][1], "from the first message of a conversation on"
 
 
 def test_a_turn_that_is_taken_back_leaves_those_there_who_heard_it(pier: ProjectHandle) -> None:

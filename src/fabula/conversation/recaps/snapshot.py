@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fabula.conversation.cards import Cards
 from fabula.conversation.history import find_conversations
@@ -121,6 +122,24 @@ def load_recap_snapshot(
             offered=offered if len(offered) < MAX_OFFERED else {},
         )
     return RecapSnapshot(found)
+
+
+def relate_to(
+    reading: ReadTransaction,
+    project: Project,
+    snapshot: RecapSnapshot,
+    name: str,
+    attendance: Attendance,
+    participants: Participants,
+    cards: Cards,
+) -> RecapSnapshot:
+    """Return a snapshot with the other conversations of those who are present at another place of a conversation."""
+    known = snapshot.by_conversation.get(name)
+    if known is None or known.attendance.present == attendance.present:
+        return snapshot
+    related, quoted = _Loader(reading, project, participants, cards).load_related(name, attendance)
+    moved = replace(known, attendance=attendance, related=related, quoted=quoted)
+    return RecapSnapshot({**snapshot.by_conversation, name: moved})
 
 
 def _continues(old: ConversationState, new: ConversationState, path: Sequence[Message]) -> bool:

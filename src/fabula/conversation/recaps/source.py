@@ -63,15 +63,15 @@ def offer_recaps(source_request: SourceRequest, view: View) -> Iterator[Fragment
     yield from _offer_biography(attendance, texts, people, request)
     snapshot, path = view.snapshot(RecapSnapshot), conversations.messages.get(name, ())
     known = snapshot.by_conversation.get(name) if snapshot is not None else None
-    if known is None or not path:
+    if known is None:
         return
     options = view.snapshot(RecapOptions) or RecapOptions()
-    first_shown = find_first_shown(source_request, view, path)
+    first_shown = find_first_shown(source_request, view, path) if path else 0
 
     def is_known(fragment: Fragment) -> bool:
         return judge_visibility(fragment, source_request.vantage, view.timeline) is None
 
-    if first_shown > (path[0].number or 0) or path[0].parent_id is not None:
+    if path and (first_shown > (path[0].number or 0) or path[0].parent_id is not None):
         for number, fragment in known.pinned.items():
             if number < first_shown:
                 yield place_for_listeners(fragment, attendance, source_request)

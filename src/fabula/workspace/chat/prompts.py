@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.context.options import AssemblyOptions
+from fabula.conversation.cards import Cards
 from fabula.conversation.model import (
     STATE_TOLD,
     Conversations,
@@ -23,7 +24,8 @@ from fabula.conversation.model import (
     label_speaker,
 )
 from fabula.conversation.modes import ContextPolicy
-from fabula.conversation.participants import Participant, list_names, strip_revision
+from fabula.conversation.participants import Participant, Participants, list_names, strip_revision
+from fabula.conversation.recaps.snapshot import RecapSnapshot, relate_to
 from fabula.core.errors import FabulaError
 from fabula.core.messages import message
 from fabula.core.view import View
@@ -72,7 +74,7 @@ class ChatPrompts:
             end = next((index + 1 for index, one in enumerate(path) if one.id == running.after), end)
         turn = make_turn(reading, view, chat)
         tasks: list[ReplyTask | ReplyFailed] = []
-        pinned = self._pin(view, chat, end, running.message_id)
+        pinned = self._pin(reading, view, chat, end, running.message_id)
         for one in speakers:
             speaker = chat.people.by_id.get(one) or Participant(id=one)
             try:
@@ -93,7 +95,7 @@ class ChatPrompts:
         end = ends.get(reply.id, len(path)) - (not goes_on)
         if not goes_on:  # a message that is gone by now ends no history
             end = ends.get(reply.extra.get(HISTORY_END, ""), end)
-        pinned = self._pin(view, chat, end, path[end - 1].id if end else "")
+        pinned = self._pin(reading, view, chat, end, path[end - 1].id if end else "")
         speaker_id = strip_revision(reply.speaker)
         speaker = chat.people.by_id.get(speaker_id) or Participant(id=speaker_id)
         note = self._modes.describe_state(chat.mode, make_turn(reading, view, chat), speaker_id)
@@ -105,7 +107,7 @@ class ChatPrompts:
         task = self._make_task(pinned, chat, speaker, running, note)
         return replace(task, continues=reply) if goes_on else replace(task, sibling_of=reply)
 
-    def _pin(self, view: View, chat: ChatState, end: int, message_id: str) -> PinnedHistory:
+    def _pin(self, reading: ReadTransaction, view: View, chat: ChatState, end: int, message_id: str) -> PinnedHistory:
         """Return the project with the first messages of a conversation; the newest is the input if it is the message.
 
         What follows is excluded by name too, because search may find it.
@@ -122,6 +124,10 @@ class ChatPrompts:
         if conversations is not None:
             snapshots[Conversations] = conversations.shorten(ident, shown, chat.attendance)
             names = conversations.speaker_names.get(ident)
+        recaps, people = view.snapshot(RecapSnapshot), view.snapshot(Participants) or Participants()
+        if recaps is not None:
+            cards = view.snapshot(Cards) or Cards()
+            snapshots[RecapSnapshot] = relate_to(reading, view.project, recaps, ident, chat.attendance, people, cards)
         return PinnedHistory(
             project=self._project.with_view(View(view.project, view.timeline, snapshots)),
             said=said,
