@@ -22,7 +22,7 @@ REQUESTS = (
     Request(project_id="p", document_id="a", model="gpt-4", skill_id="continue"),
     *(Request(project_id="p", conversation_id=name, skill_id="chat", recipe="chat") for name in ("t", "u")),
 )
-BRANCHES: Sequence[Sequence[str]] = ((), ("1",), ("1", "2"), ("1", "3"))
+BRANCHES: Sequence[Sequence[str]] = ((), ("1",), ("2", "1"), ("3", "1"))  # the newest message first
 RESULT = Engine().assemble(REQUESTS[0])
 PLACES = [(request, branch) for request in range(len(REQUESTS)) for branch in range(len(BRANCHES))]
 

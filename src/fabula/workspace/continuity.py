@@ -40,7 +40,6 @@ from fabula.store.store import ExpectedVersions, Store
 log = logging.getLogger("fabula.workspace")
 Value = TypeVar("Value")
 
-BRANCH_MESSAGES = 64  # how far back along a branch an earlier request is looked for
 DELAY = 0.05  # seconds until queued rows are written
 REST = 40  # times as long as writing took, before the next rows are written: under load they are written together
 MAX_DELAY = 0.5
@@ -64,14 +63,14 @@ class ContinuityKeys(Struct, frozen=True):
 
 
 def continuity_keys(request: Request, vantage: Vantage, branch: Sequence[str]) -> ContinuityKeys:
-    """Return the keys of a request; `branch` holds the ids of the conversation's active path, oldest first."""
+    """Return the keys of a request; `branch` has the newest messages of the active path, the newest first."""
     place = ContinuityKey(
         recipe=request.recipe, model=request.model, vantage=vantage.name, document=request.document_id
     )
     skill = request.skill_id
     if not request.conversation_id:
         return ContinuityKeys(place, (), skill, place.prefix_key(skill))
-    leaves = (*reversed(branch[-BRANCH_MESSAGES:]), "")  # the empty one: before anything was said
+    leaves = (*branch, "")  # the empty one: before anything was said
     is_speaker = bool(request.speaker_id)
     places = [
         replace(place, document="", branch=f"{request.conversation_id}|{leaf}", is_speaker=is_speaker)

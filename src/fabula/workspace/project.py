@@ -64,7 +64,7 @@ from fabula.workspace.requests import (
     has_conversation,
     has_known_ids,
     has_known_people,
-    list_path,
+    list_branch,
     read_perspective,
     warn_of_absent_speaker,
 )
@@ -457,7 +457,7 @@ class ProjectHandle:
         vantage = resolve_vantage(request, view)
         check_vantage(self.principal, vantage, view.timeline)
         request = replace(request, macros=make_macro_values(request, view, vantage))
-        keys = continuity_keys(request, vantage, list_path(request, view))
+        keys = continuity_keys(request, vantage, list_branch(request, view))
         if own_conversation:  # its place is the document
             request = replace(request, conversation_id=own_conversation)
         fragments = working_memory.fragments(view.project.id, view.project.language)

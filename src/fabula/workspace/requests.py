@@ -5,7 +5,6 @@ A skill has its recipe and its perspective, a conversation its mode, a chapter i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -29,6 +28,8 @@ from fabula.skills.files import Skills, load_built_in
 from fabula.text.offsets import check_cursor, map_to_stored_text, normalise
 from fabula.workspace.names import find_character_ids
 
+BRANCH_MESSAGES = 64  # how far back along a branch an earlier request is looked for
+MAX_BRANCH_MESSAGES = 512  # the same, for a speaker who was away
 _RECIPES_WITH_TEXT = frozenset(name for name, recipe in RECIPES.items() if EDITOR_SOURCE.name in recipe.sources)
 _PERSPECTIVES = {
     Perspective.AUTHOR: message("author"),
@@ -94,11 +95,25 @@ def find_document_conversation(request: Request, view: View) -> str:
     return ident if ident in known.ids and is_readable else ""
 
 
-def list_path(request: Request, view: View) -> Sequence[str]:
-    """Return the ids of the messages on the active path of the request's conversation, oldest first."""
+def list_branch(request: Request, view: View) -> list[str]:
+    """Return the ids of the messages that an earlier request of the same kind may have ended with, the newest first.
+
+    They are the newest ones of the active path; those that were said while the speaker was away come on top.
+    """
     conversations = view.snapshot(Conversations) if request.conversation_id else None
-    messages = conversations.messages.get(request.conversation_id, ()) if conversations is not None else ()
-    return [message.id for message in messages]
+    if conversations is None:
+        return []
+    path = conversations.messages.get(request.conversation_id, ())
+    attendance = conversations.attendances.get(request.conversation_id)
+    if attendance is None or not request.speaker_id:
+        return [said.id for said in path[: -BRANCH_MESSAGES - 1 : -1]]
+    speaker, found, heard = strip_revision(request.speaker_id), list[str](), 0
+    for said in reversed(path[-MAX_BRANCH_MESSAGES:]):
+        found.append(said.id)
+        heard += speaker in attendance.list_present_at(said.number or 0)
+        if heard == BRANCH_MESSAGES:
+            break
+    return found
 
 
 def _name_speaker(speaker: str, view: View) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import aclosing
 
 import pytest
@@ -449,3 +450,23 @@ def test_no_prompt_shows_the_sign_of_a_mention_after_a_correction_or_where_a_mes
     assert "Captain where is the @old barometer?" in repeated
     assert "@Captain" not in repeated
     assert "@Mara" not in repeated
+
+
+def test_somebody_who_was_away_for_long_goes_on_from_their_last_prompt(pier: ProjectHandle) -> None:
+    with pier.store.write(project=pier.id) as tx:
+        set_value(tx, "maxHistoryTokens", 300, scope="project")
+
+    def ask_bo() -> list[str]:
+        model = ScriptedProvider()
+        collect(pier.chat.ask("Pier", ["Bo"], model=model))
+        return re.findall(r"line \d+", model.prompts[0][1].partition("\n<user> ")[2])  # of the history alone
+
+    for number in range(60):
+        pier.conversations.record("Pier", f"This is line {number}, and nothing came of it.", speaker="Ann")
+    full = ask_bo()
+    before = next(lines for _ in range(9) if len(lines := ask_bo()) < len(full) / 2)  # it moved by a step, with room
+    pier.conversations.leave("Pier", "Bo")
+    for number in range(60, 160):
+        pier.conversations.record("Pier", f"This is line {number}, and nothing came of it.", speaker="Ann")
+    pier.conversations.join("Pier", "Bo")
+    assert ask_bo() == before
