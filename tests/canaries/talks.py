@@ -596,13 +596,13 @@ class TalkProject:
         )
 
     def search(self) -> None:
-        """Search by hand: a reader finds nothing that was said, and everything is found by whoever may see all."""
+        """Search by hand: a reader finds nothing that was said; whoever may see all finds it, but no announcement."""
         topic = self.random.choice(TOPICS)
         found = "\n".join(f"{hit.passage.title} {hit.passage.text}" for hit in self.project.search(topic, limit=50))
         said = [fact for word in find_words(found) if (fact := self.hearing.facts[word]).kind != "chapter"]
         self.faults += [f"found: {fact}" for fact in said]
         talk = self.random.choice(self.talks)
-        path = [said for said in talk.list_path() if said.is_final]
+        path = [said for said in talk.list_path() if said.is_final and said.speaker]
         if path:
             (word,) = self.random.choice(path).words or [""]
             hits = self.project.search(word, everything=True) if word else []
