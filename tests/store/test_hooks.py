@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -10,6 +12,7 @@ from fabula.core.errors import FabulaError
 from fabula.jobs.tables import jobs
 from fabula.manuscript import documents, projects
 from fabula.manuscript.tables import documents as rows
+from fabula.store.hooks import Hooks, QueuedEvents
 from fabula.store.store import Store
 from fabula.store.transaction import WriteTransaction
 
@@ -72,3 +75,22 @@ def test_the_bell_rings_after_the_change_was_kept_and_only_then(store: Store) ->
     with store.write(project="p") as tx:
         documents.add(tx, "Two")
     assert heard == [1]
+
+
+def test_events_are_told_in_the_order_of_commits() -> None:
+    hooks, told = Hooks(), list[str]()
+    hooks.subscribe(str, told.append)
+
+    def queue(*events: str) -> QueuedEvents:
+        tx = SimpleNamespace(events=list(events))
+        return hooks.queue_events([cast(WriteTransaction, tx)])
+
+    first, second, third, fourth = queue("one"), queue("two", "two more"), queue("three"), queue("four")
+    hooks.tell_events(third)
+    hooks.tell_events(second)
+    assert told == [], "the first is not told yet"
+    hooks.withdraw_events(first)
+    assert told == ["two", "two more", "three"]
+    hooks.subscribe(str, lambda event: hooks.tell_events(queue("five")) if event == "four" else None)
+    hooks.tell_events(fourth)
+    assert told == ["two", "two more", "three", "four", "five"]

@@ -33,7 +33,7 @@ from fabula.store.connections import (
     make_sqlite_engine,
 )
 from fabula.store.database_errors import ERRORS, commit_uncertain, is_connection_lost, translate_error, translate_errors
-from fabula.store.hooks import Hooks
+from fabula.store.hooks import Hooks, QueuedEvents
 from fabula.store.last_change import LastChangeFile
 from fabula.store.precondition import find_notes, note_versions, run_precondition
 from fabula.store.queries import BEGIN_SNAPSHOT, RowQuery
@@ -213,22 +213,28 @@ class Store:
         """
         self.hooks.prepare_write()
         owners = _owners(project, user)
-        with self._transaction(owners, writing=True, books=books) as connection:
-            run_precondition()
-            tx = WriteTransaction(connection, owners)
-            tx.undo_label = undo_label
-            tx.recorder = ChangeRecorder() if undo_label is not None else None
-            yield tx
-            all_transactions = (tx, *tx.series_transactions.values())
-            recorders = stop_recording(tx)
-            for one in all_transactions:
-                self.hooks.run_before_commit(one)
-            if tx.undo_label is not None:
-                record_step(tx, recorders, tx.undo_label)
-            for one in all_transactions:
-                one.write_feed()
-            for person, note in find_notes():
-                note(WriteTransaction(connection, {"user": person}))
+        queued = QueuedEvents([])
+        try:
+            with self._transaction(owners, writing=True, books=books) as connection:
+                run_precondition()
+                tx = WriteTransaction(connection, owners)
+                tx.undo_label = undo_label
+                tx.recorder = ChangeRecorder() if undo_label is not None else None
+                yield tx
+                all_transactions = (tx, *tx.series_transactions.values())
+                recorders = stop_recording(tx)
+                for one in all_transactions:
+                    self.hooks.run_before_commit(one)
+                if tx.undo_label is not None:
+                    record_step(tx, recorders, tx.undo_label)
+                for one in all_transactions:
+                    one.write_feed()
+                for person, note in find_notes():
+                    note(WriteTransaction(connection, {"user": person}))
+                queued = self.hooks.queue_events(all_transactions)
+        except BaseException:
+            self.hooks.withdraw_events(queued)
+            raise
         for one in all_transactions:
             versions = {f"{kind}:{one.owner_id(kind)}": number for kind, number in one.versions.items()}
             note_versions(versions)
@@ -236,6 +242,7 @@ class Store:
                 self.last_change.write(versions)
         for one in all_transactions:
             self.hooks.run_after_commit(one)
+        self.hooks.tell_events(queued)
 
     @contextmanager
     def all_projects(self, table: Table, *, writable: bool = False) -> Iterator[AllProjectsTransaction]:
