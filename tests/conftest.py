@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import settings
 from sqlalchemy import create_engine, make_url, text
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.util import LRUCache
 
 from fabula.store.connections import is_server_url
+from fabula.store.sqlite import SqliteDialect
 from fabula.store.store import Store
 from tests.blank import lay
 from tests.log_check import LogCheck
+
+# Tests start hundreds of Python processes: each would compile the package again where nobody keeps what is compiled.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"  # no test touches the keyring of this machine
 
@@ -51,6 +62,31 @@ def nobodys_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("FABULA_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("FABULA_PROGRESS", "off")  # which a slow machine would show
         patch.delenv("FABULA_STORE", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def statements_are_compiled_once() -> Iterator[None]:
+    """Engines of one kind share what was compiled: compiling it for every store took a third of the time of a test."""
+    compiled: LRUCache[Any, Any] = LRUCache(2_000)
+    with pytest.MonkeyPatch.context() as patch:
+        for dialect in (SqliteDialect, PGDialect_psycopg):  # a dialect is a part of the key of each statement
+            patch.setattr(dialect, "__eq__", lambda one, other: type(one) is type(other))
+            patch.setattr(dialect, "__hash__", lambda one: hash(type(one)))
+        make_engine = partial(create_engine, execution_options={"compiled_cache": compiled})
+        patch.setattr("fabula.store.connections.create_engine", make_engine)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def servers_stop_at_once() -> Iterator[None]:
+    """A server in a thread looks for its end every ten milliseconds; `uvicorn` waits for up to 0.3 s to stop one."""
+
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(seconds / 10)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("uvicorn.server.asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": sleep}))
         yield
 
 
