@@ -45,7 +45,7 @@ from fabula.server.requests import (
     receive_body,
     select_given,
 )
-from fabula.server.routes.route import PROJECT, PROJECT_FIELD, PROVIDER_FIELD, Call, Route
+from fabula.server.routes.route import PROJECT, PROJECT_FIELD, PROVIDER_FIELD, Call, Method, Route
 from fabula.server.security import get_access, get_headers, read_session
 from fabula.server.streams import StreamHub, read_last_event
 from fabula.server.uploads import UploadQuota, read_upload_settings
@@ -95,7 +95,7 @@ class RouteTable:
     def make_handlers(self) -> list[HTTPRouteHandler]:
         """Make a handler of Litestar for every path: one for each method takes twice as long to start."""
         makers = {"upload": self._make_upload_handler, "download": self._make_download_handler}
-        paths: dict[str, dict[str, Handle]] = {}
+        paths: dict[str, dict[Method, Handle]] = {}
         for one in self.routes:
             make = self._make_stream_handler if one.stream else makers.get(one.file, self._make_handler)
             paths.setdefault(one.path, {})[one.method] = make(one)
@@ -426,11 +426,13 @@ class RouteTable:
         return {f"project:{call.project.id}": project, f"user:{call.access.user}": user}
 
 
-def _register(path: str, handles: Mapping[str, Handle], media_type: str) -> HTTPRouteHandler:
+def _register(path: str, handles: Mapping[Method, Handle], media_type: str) -> HTTPRouteHandler:
     """Make a handler. Litestar calls it as a hook before itself, and need not read arguments for it then."""
 
+    by_name = {str(method): answer for method, answer in handles.items()}
+
     async def handle(request: Request[Any, Any, Any]) -> Any:
-        return await handles[request.method](request)
+        return await by_name[request.method](request)
 
     make = HTTPRouteHandler(path, http_method=[*handles], status_code=200, media_type=media_type, before_request=handle)
     return make(_answered_before)
