@@ -2,32 +2,58 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import os
+import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import settings
 from sqlalchemy import create_engine, make_url, text
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.util import LRUCache
 
 from fabula.store.connections import is_server_url
+from fabula.store.sqlite import SqliteDialect
 from fabula.store.store import Store
 from tests.blank import lay
 from tests.log_check import LogCheck
 
+# Tests start hundreds of Python processes: each would compile the package again where nobody keeps what is compiled.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"  # no test touches the keyring of this machine
 
 ENGINES = ("sqlite", "postgres")
+_MEMORY = Path("/dev/shm")
+_NEEDED_MEMORY = 4_000_000_000  # bytes: more than what tests leave while they run
 _COLLECT_AFTER = 10_000  # objects
 
 # Timings never decide a test: a machine may be busy with something else.
 settings.register_profile("fabula", deadline=None)
 settings.load_profile("fabula")
+
+
+def _use_memory() -> None:
+    """Put what tests write into memory: a disk takes milliseconds for each commit, and nothing of it is to last."""
+    if "TMPDIR" in os.environ or not os.access(_MEMORY, os.W_OK):
+        return
+    if shutil.disk_usage(_MEMORY).free > _NEEDED_MEMORY:
+        os.environ["TMPDIR"] = str(_MEMORY)
+        tempfile.tempdir = None  # which is chosen again
+
+
+_use_memory()
 
 
 def pytest_collection_finish() -> None:
@@ -51,6 +77,31 @@ def nobodys_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("FABULA_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("FABULA_PROGRESS", "off")  # which a slow machine would show
         patch.delenv("FABULA_STORE", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def statements_are_compiled_once() -> Iterator[None]:
+    """Engines of one kind share what was compiled: a test took up to a fifth of its time for that."""
+    compiled: LRUCache[Any, Any] = LRUCache(2_000)
+    with pytest.MonkeyPatch.context() as patch:
+        for dialect in (SqliteDialect, PGDialect_psycopg):  # a dialect is a part of the key of each statement
+            patch.setattr(dialect, "__eq__", lambda one, other: type(one) is type(other))
+            patch.setattr(dialect, "__hash__", lambda one: hash(type(one)))
+        make_engine = partial(create_engine, execution_options={"compiled_cache": compiled})
+        patch.setattr("fabula.store.connections.create_engine", make_engine)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def servers_stop_at_once() -> Iterator[None]:
+    """A server in a thread looks for its end every ten milliseconds; `uvicorn` waits for up to 0.3 s to stop one."""
+
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(seconds / 10)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("uvicorn.server.asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": sleep}))
         yield
 
 

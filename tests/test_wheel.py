@@ -22,9 +22,9 @@ def test_the_wheel_in_an_empty_environment_assembles_a_sample(tmp_path: Path) ->
     pip = (sys.executable, "-m", "pip", "-q", "--disable-pip-version-check")
     run(*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path / "dist", ROOT, folder=tmp_path)
     (wheel,) = (tmp_path / "dist").glob("*.whl")
-    run(sys.executable, "-m", "venv", tmp_path / "empty", folder=tmp_path)
+    run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "empty", folder=tmp_path)
     python = tmp_path / "empty" / "bin" / "python"
-    run(python, "-m", "pip", "-q", "--disable-pip-version-check", "install", wheel, folder=tmp_path)
+    run(*pip, "--python", python, "install", "--no-compile", wheel, folder=tmp_path)
     fabula = tmp_path / "empty" / "bin" / "fabula"
     assert "assemble" in run(fabula, "--help", folder=tmp_path)
     assert "[Writing constraints - do not break]" in run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from io import BytesIO, TextIOWrapper
@@ -14,6 +15,8 @@ import pytest
 from fabula.cli.main import main
 from fabula.core.messages import message
 from tests.blank import lay
+
+_SAMPLES: dict[str, dict[str, bytes]] = {}  # the files of a store with the sample in it, by language
 
 
 class Room:
@@ -27,8 +30,19 @@ class Room:
         monkeypatch.chdir(folder)
         monkeypatch.setenv("FABULA_STORE", str(folder / "data"))
         monkeypatch.setenv("FABULA_DATA", str(folder / "data"))
-        lay(folder / "data")
+        self._lay_sample(folder / "data")
+
+    def _lay_sample(self, data: Path) -> None:
+        """The command runs once in each language, and what it wrote is copied."""
+        files = _SAMPLES.setdefault(os.environ.get("FABULA_LANGUAGE", ""), {})
+        if files:
+            data.mkdir()
+            for name, content in files.items():
+                (data / name).write_bytes(content)
+            return
+        lay(data)
         self.run("new", "Coast", "--from", "sample:lantern_coast")
+        files.update({one.name: one.read_bytes() for one in data.iterdir()})
 
     def run(self, *words: str, code: int = 0, stdin: str = "") -> str:
         """What a command says, on whichever stream it says it."""

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 import typer.main
@@ -47,6 +48,7 @@ def list_commands(group: TyperGroup, *path: str) -> Iterator[tuple[str, ...]]:
             yield from list_commands(command, *path, name)
 
 
+@cache
 def all_commands() -> list[tuple[str, ...]]:
     root = typer.main.get_command(make_app())
     assert isinstance(root, TyperGroup)

@@ -21,6 +21,7 @@ from fabula.memory import edits as memory
 from fabula.store.connections import DATABASE_FILE
 from fabula.store.doctor import CHECKS
 from fabula.store.store import LOCAL_USER, Store
+from tests.blank import lay
 from tests.cli.processes import start_fabula
 from tests.jobs.fake_jobs import wait_until
 
@@ -57,15 +58,15 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
+def desk(tmp_path: Path, prepared: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
     """A desk for each engine."""
-    return Desk(tmp_path, address, monkeypatch, capsys)
+    return Desk(tmp_path, prepared, monkeypatch, capsys)
 
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
     """A desk whose store is a file, with a project in it."""
-    desk = Desk(tmp_path, str(tmp_path / "data"), monkeypatch, capsys)
+    desk = Desk(tmp_path, str(lay(tmp_path / "data")), monkeypatch, capsys)
     desk.run("new", "Coast", "--from", "sample:wugang")
     return desk
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 
 import httpx2
 import uvicorn
@@ -25,6 +27,17 @@ from tests.workspace.chat.scripted import ScriptedProvider
 OWNER_TOKEN = "owner-token"
 
 
+def make_client(base_url: str, headers: Mapping[str, str], timeout: float = 30) -> httpx2.Client:
+    """A client that uses no proxy of this machine."""
+    return httpx2.Client(base_url=base_url, headers=headers, timeout=timeout, trust_env=False, verify=_tls_context())
+
+
+@cache
+def _tls_context() -> ssl.SSLContext:
+    """The trusted certificates; reading them takes longer than most requests, so it happens once."""
+    return httpx2.create_ssl_context()
+
+
 class RunningServer:
     """A server that answers, and clients for it."""
 
@@ -35,7 +48,7 @@ class RunningServer:
     def client(self, token: str | None = OWNER_TOKEN, **headers: str) -> httpx2.Client:
         """A client with a token, or with none."""
         own = {"Authorization": f"Bearer {token}"} if token is not None else {}
-        return httpx2.Client(base_url=self.base_url, headers={**own, **headers}, timeout=30, trust_env=False)
+        return make_client(self.base_url, {**own, **headers})
 
 
 def post_and_leave(base_url: str, path: str, body: object, until: threading.Event) -> None:
@@ -102,8 +115,7 @@ class StoppableServer:
 
     def client(self) -> httpx2.Client:
         """A client of the owner."""
-        headers = {"Authorization": f"Bearer {OWNER_TOKEN}"}
-        return httpx2.Client(base_url=self.base_url, headers=headers, timeout=30, trust_env=False)
+        return make_client(self.base_url, {"Authorization": f"Bearer {OWNER_TOKEN}"})
 
     def stop(self) -> None:
         """Tell the server to stop, as a signal does."""

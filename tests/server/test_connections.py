@@ -214,6 +214,7 @@ def test_a_long_answer_that_is_read_slowly_arrives(
 
 
 def test_a_request_with_two_hosts_is_refused(server: RunningServer) -> None:
-    answer = exchange(server, [b"GET /healthz HTTP/1.1\r\nHost: localhost:80\r\nHost: evil.example\r\n\r\n"])
+    head = b"GET /healthz HTTP/1.1\r\nHost: localhost:80\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
+    answer = exchange(server, [head])
     assert b"421" in answer.partition(b"\r\n")[0]
     assert b"ACCESS_HOST_REFUSED" in answer

@@ -26,7 +26,7 @@ from fabula.workspace.project import ProjectHandle
 from fabula.workspace.project_events import MAX_ITEMS
 from fabula.workspace.workspace import Workspace
 from tests.cli.processes import read_token
-from tests.server.running import RunningServer, run_server
+from tests.server.running import RunningServer, make_client, run_server
 from tests.server.test_streams import Event, read_events
 
 
@@ -316,7 +316,7 @@ def test_a_server_that_stops_ends_its_streams_at_once_and_says_so(story: Project
         base_url = "http://" + link.partition("http://")[2].partition("/")[0]
         headers = {"Authorization": f"Bearer {token}"}
         with (
-            httpx2.Client(base_url=base_url, headers=headers, timeout=30, trust_env=False) as client,
+            make_client(base_url, headers) as client,
             follow(client, story.id) as told,
         ):
             assert next(told)[1] == "ready"

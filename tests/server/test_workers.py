@@ -23,6 +23,7 @@ from tests.blank import lay
 from tests.cli.processes import read_token, start_fabula
 from tests.llm.server import Exchange, ModelServer, chunk
 from tests.llm.server import run_server as run_model_server
+from tests.server.running import make_client
 from tests.server.test_streams import read_events
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are looked up in /proc")
@@ -94,7 +95,7 @@ class WorkerServer:
     def client(self, **headers: str) -> httpx2.Client:
         """A client with a connection of its own, which any process may answer; with the token by default."""
         sent = headers or {"Authorization": f"Bearer {self.token}"}
-        return httpx2.Client(base_url=self.base, headers=sent, timeout=60, trust_env=False)
+        return make_client(self.base, sent, timeout=60)
 
     def get(self, path: str, **headers: str) -> httpx2.Response:
         """Ask once."""

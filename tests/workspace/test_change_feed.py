@@ -77,7 +77,10 @@ def test_a_connection_that_is_lost_is_made_again_and_nothing_is_missed(coast: Pr
     other.close()
 
 
-def test_the_thread_ends_when_nobody_listens_and_starts_again(coast: ProjectHandle, store: Store) -> None:
+def test_the_thread_ends_when_nobody_listens_and_starts_again(
+    coast: ProjectHandle, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.store.change_signal.CHECK_SECONDS", 0.5)
     follower = ChangeFollower(store)
     for _ in range(2):
         told = threading.Event()

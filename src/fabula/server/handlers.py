@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import inspect
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
@@ -35,6 +35,7 @@ from fabula.server.named_projects import check_whole_name, open_requested
 from fabula.server.openapi import BINARY, EVENTS
 from fabula.server.problems import choose_language
 from fabula.server.requests import (
+    JSON,
     PageQuery,
     choose_provider,
     read_body,
@@ -44,7 +45,7 @@ from fabula.server.requests import (
     receive_body,
     select_given,
 )
-from fabula.server.routes.route import PROJECT, PROJECT_FIELD, PROVIDER_FIELD, Call, Route
+from fabula.server.routes.route import PROJECT, PROJECT_FIELD, PROVIDER_FIELD, Call, Method, Route
 from fabula.server.security import get_access, get_headers, read_session
 from fabula.server.streams import StreamHub, read_last_event
 from fabula.server.uploads import UploadQuota, read_upload_settings
@@ -58,6 +59,7 @@ from fabula.workspace.workspace import Workspace
 
 API = "/api"
 _CHANGING_METHODS = ("PUT", "PATCH", "DELETE")
+Handle = Callable[[Request[Any, Any, Any]], Awaitable[Any]]  # which answers with something that sends itself
 STREAM_PATH = API + "/projects/{project:str}/streams/{stream:str}"
 
 
@@ -91,14 +93,19 @@ class RouteTable:
         self._readers = {one.path: one for one in self.routes if one.has_version}
 
     def make_handlers(self) -> list[HTTPRouteHandler]:
-        """Make a handler of Litestar for every route."""
+        """Make a handler of Litestar for every path: one for each method takes twice as long to start."""
         makers = {"upload": self._make_upload_handler, "download": self._make_download_handler}
+        paths: dict[str, dict[Method, Handle]] = {}
+        for one in self.routes:
+            make = self._make_stream_handler if one.stream else makers.get(one.file, self._make_handler)
+            paths.setdefault(one.path, {})[one.method] = make(one)
+        streams = {one.path for one in self.routes if one.stream}
         return [
-            self._make_stream_handler(one) if one.stream else makers.get(one.file, self._make_handler)(one)
-            for one in self.routes
+            _register(API + path.replace("}", ":str}"), handles, EVENTS if path in streams else JSON)
+            for path, handles in paths.items()
         ]
 
-    def _make_handler(self, route: Route) -> HTTPRouteHandler:
+    def _make_handler(self, route: Route) -> Handle:
         async def handle(request: Request[Any, Any, Any]) -> Reply:
             body = b"" if route.method == "GET" else await receive_body(request)
             headers = get_headers(request.scope)
@@ -108,15 +115,9 @@ class RouteTable:
             return await self._answer_once(route, request, body, lambda: answer(route, request, body, headers))
 
         answer = self._answer if route.queue_key is None else self._answer_bounded
-        return self._register(route, handle)
+        return handle
 
-    def _register(self, route: Route, handle: Callable[..., Any]) -> HTTPRouteHandler:
-        """Make a handler. Litestar calls it as a hook before itself, and need not read arguments for it then."""
-        path = API + route.path.replace("}", ":str}")
-        make = HTTPRouteHandler(path, http_method=route.method, status_code=200, name=route.name, before_request=handle)
-        return make(handle)
-
-    def _make_upload_handler(self, route: Route) -> HTTPRouteHandler:
+    def _make_upload_handler(self, route: Route) -> Handle:
         async def handle(request: Request[Any, Any, Any]) -> Reply:
             headers = get_headers(request.scope)
             call, _ = await self.workspace.call(self._read, route, request, b"", headers)
@@ -132,9 +133,9 @@ class RouteTable:
 
             return await self._answer_once(route, request, body, take)
 
-        return self._register(route, handle)
+        return handle
 
-    def _make_download_handler(self, route: Route) -> HTTPRouteHandler:
+    def _make_download_handler(self, route: Route) -> Handle:
         async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
             headers = get_headers(request.scope)
             call, _ = await self.workspace.call(self._read, route, request, b"", headers)
@@ -142,9 +143,9 @@ class RouteTable:
             disposition = f"attachment; filename*=UTF-8''{quote(name)}"
             return Response(data, headers={"content-disposition": disposition}, media_type=BINARY)
 
-        return self._register(route, handle)
+        return handle
 
-    def _make_stream_handler(self, route: Route) -> HTTPRouteHandler:
+    def _make_stream_handler(self, route: Route) -> Handle:
         async def handle(request: Request[Any, Any, Any]) -> Stream:
             body = await receive_body(request)
             headers = get_headers(request.scope)
@@ -166,7 +167,7 @@ class RouteTable:
             followed = await self.streams.follow(project_id, user, stream_id, after, language=call.language)
             return Stream(followed, media_type=EVENTS, headers=dict(reply.headers))
 
-        return self._register(route, handle)
+        return handle
 
     def make_stream_handlers(self) -> list[HTTPRouteHandler]:
         """Make the handlers that follow and cancel any stream."""
@@ -423,6 +424,23 @@ class RouteTable:
             return {}
         project, user = self.workspace.store.versions(project=call.project.id, user=call.access.user)
         return {f"project:{call.project.id}": project, f"user:{call.access.user}": user}
+
+
+def _register(path: str, handles: Mapping[Method, Handle], media_type: str) -> HTTPRouteHandler:
+    """Make a handler. Litestar calls it as a hook before itself, and need not read arguments for it then."""
+
+    by_name = {str(method): answer for method, answer in handles.items()}
+
+    async def handle(request: Request[Any, Any, Any]) -> Any:
+        return await by_name[request.method](request)
+
+    make = HTTPRouteHandler(path, http_method=[*handles], status_code=200, media_type=media_type, before_request=handle)
+    return make(_answered_before)
+
+
+async def _answered_before() -> Reply:
+    """Stand behind every hook, and be called by none."""
+    raise NotImplementedError
 
 
 def is_coroutine(route: Route) -> bool:
