@@ -17,6 +17,7 @@ from fabula.core.ids import new_id
 from fabula.core.messages import message
 from fabula.manuscript import projects
 from fabula.settings.values import SettingValues
+from fabula.store.slugs import mark_slug
 from fabula.store.store import LOCAL_USER
 from fabula.text.lookup import find_matches
 from fabula.workspace import keys
@@ -148,6 +149,7 @@ class AccountVerbs:
                     ),
                 )
             projects.insert(tx, project_id, title=title, language=chosen)
+            tx.set_slug(mark_slug(title, project_id))  # a plain one would tell of a project of somebody else
             access.set_membership(tx, self._user, project_id, Membership(Role.OWNER))
         log.info("role given: %s in %s: %s by %s", self._user, project_id, Role.OWNER, self._user)
         return self._workspace.project(project_id)

@@ -24,8 +24,8 @@ from fabula.store.save.loading import load_save as load_checked
 from fabula.store.save.manifest import Record
 from fabula.store.save.progress import Progress, ProgressCounter
 from fabula.store.save.reader import SaveReader
-from fabula.store.save.saving import make_slug
 from fabula.store.save.tables import TableFormat, table_formats
+from fabula.store.slugs import make_slug
 from fabula.store.store import LOCAL_USER, Store
 from fabula.workspace.carried_facts import save_complete
 from fabula.workspace.schemas.saves import LoadChoices, PersonInSave, SavedSetting, SaveInspection
