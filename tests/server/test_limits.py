@@ -20,7 +20,7 @@ from fabula.context import Fragment, FunctionSource, View
 from fabula.context.request import SourceRequest
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import Manuscript
-from fabula.server.access import OWNER_ACCESS
+from fabula.server.access import OWNER_ACCESS, Access
 from fabula.server.accounts import Accounts
 from fabula.server.limits import (
     LOOPBACK_FACTOR,
@@ -34,11 +34,11 @@ from fabula.server.limits import (
     RateSettings,
     RequestRates,
     TokenBuckets,
-    name_network,
     read_open_limits,
     read_rates,
 )
 from fabula.server.security import SecurityMiddleware
+from fabula.workspace.account import AccountVerbs
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.read_only import open_read_only
 from fabula.workspace.workspace import Workspace
@@ -124,20 +124,6 @@ def test_buckets_of_many_addresses_take_a_bounded_memory() -> None:
     assert len(buckets) == MAX_BUCKETS
 
 
-@pytest.mark.parametrize(
-    ("address", "network"),
-    [
-        ("10.0.0.1", "10.0.0.1"),
-        ("2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
-        ("::ffff:10.0.0.1", "10.0.0.1"),
-        ("fe80::1%eth0", "fe80::/64"),
-        ("a:b", "a:b"),
-    ],
-)
-def test_a_customer_with_many_addresses_is_one(address: str, network: str) -> None:
-    assert name_network(address) == network
-
-
 class Asker:
     """Asks the middleware directly, as somebody at any address."""
 
@@ -165,6 +151,20 @@ class Asker:
         await self.middleware(scope, receive, send)
         body = sent[1]["body"]
         return sent[0]["status"], msgspec.json.decode(body)["code"] if body else "", dict(sent[0]["headers"])
+
+
+def test_a_customer_with_many_addresses_does_not_fill_the_log(
+    workspace: Workspace, caplog: pytest.LogCaptureFixture
+) -> None:
+    asker = Asker(Accounts(workspace.store, {}), RateSettings(), [0.0])
+
+    async def run() -> None:
+        for number in range(100):
+            assert (await asker.ask("nobody", f"2001:db8::{number:x}"))[0] in (401, 429)
+
+    with caplog.at_level("WARNING", "fabula.security"):
+        asyncio.run(run())
+    assert 20 <= sum("refused: " in one for one in caplog.messages) < 30
 
 
 def test_whoever_sends_too_many_requests_is_told_when_to_come_back(workspace: Workspace) -> None:
@@ -283,6 +283,33 @@ def test_few_passwords_are_checked_at_once_and_nobody_else_waits_for_them(
         finally:
             opened.set()
         assert sorted(one.result().status_code for one in calls) == [401] * most + [429] * 5
+
+
+def test_few_own_passwords_are_changed_at_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, running, counts = threading.Event(), threading.Semaphore(0), list[int]()
+
+    def set_password(*_: object, **__: object) -> None:
+        counts.append(1)
+        running.release()
+        opened.wait(30)
+
+    monkeypatch.setattr(AccountVerbs, "set_password", set_password)
+    most = PASSWORDS_AT_ONCE + PASSWORDS_WAITING
+    body = {"password": "a longer one", "oldPassword": "a long one"}
+    ann = {"ann": Access(user="ann")}
+    with run_server(workspace, ann) as server, server.client("ann") as client, ThreadPoolExecutor(most + 5) as pool:
+        calls = [pool.submit(client.put, "/api/account/password", json=body) for _ in range(most + 5)]
+        try:
+            for _ in range(PASSWORDS_AT_ONCE):
+                assert running.acquire(timeout=30)
+            ended = as_completed(calls, 30)
+            refused = [next(ended).result() for _ in range(5)]
+            assert {(one.status_code, one.json()["code"]) for one in refused} == {(429, "HTTP_TOO_MANY_REQUESTS")}
+            assert len(counts) == PASSWORDS_AT_ONCE
+            assert client.get("/api/account").status_code in (200, 404)  # others wait for none of them
+        finally:
+            opened.set()
+        assert sorted(one.result().status_code for one in calls) == [204] * most + [429] * 5
 
 
 def test_wrong_keys_take_a_bounded_memory(workspace: Workspace) -> None:

@@ -13,7 +13,7 @@ from fabula.context.request import Principal
 from fabula.mcp.tools import TOOLS
 from fabula.server.routes import ROUTES
 from fabula.server.security import COOKIE
-from fabula.workspace.key_limits import list_key_verbs
+from fabula.workspace.keys import list_key_verbs
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 from tests.server.running import RunningServer, run_server

@@ -12,13 +12,11 @@ import pytest
 from litestar import Litestar
 
 from fabula.access.model import Right
-from fabula.server.access import Access
 from fabula.server.accounts import Accounts
 from fabula.server.api_page import make_page
 from fabula.server.app import make_app
 from fabula.server.head_requests import HeadRequests
 from fabula.server.openapi import choose_path_example, make_document
-from fabula.server.problems import Problem
 from fabula.server.requests import find_list_fields
 from fabula.server.routes import ROUTES, Route
 from fabula.server.routes.route import find_class
@@ -26,7 +24,6 @@ from fabula.server.security import SecurityMiddleware
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.verbs import LazyVerbs
 from fabula.workspace.workspace import Workspace
-from tests.server.running import run_server
 
 SUBJECTS = [name for name, value in vars(ProjectHandle).items() if isinstance(value, LazyVerbs)]
 _PROCESS = "belongs to the process, not to a caller"
@@ -158,16 +155,8 @@ def test_descriptions_have_the_words_of_json_and_refer_to_no_requirement() -> No
     assert named - fields - set(Right) == set()
 
 
-def test_the_example_of_a_refusal_is_one_that_is_sent(workspace: Workspace) -> None:
-    described = make_document(ROUTES)["components"]["responses"]["Problem"]["content"]
-    example = described["application/problem+json"]["example"]
-    assert msgspec.convert(example, Problem).code == "PROJECT_NOT_FOUND"
-    with run_server(workspace, {"ann": Access(user="ann")}) as server, server.client("ann") as client:
-        assert client.get("/api/projects/nowhere").json() == example
-
-
 def test_the_page_of_routes_names_types_of_json() -> None:
-    page = make_page(ROUTES)
+    page = re.sub("<p>The answer:</p><pre>.*?</pre>", "", make_page(ROUTES), flags=re.DOTALL)  # real ones
     assert "<dd>list of string or null, optional</dd>" in page
     assert "<dd>boolean, optional</dd>" in page
     assert re.findall(r"\b(?:None|True|False|tuple|bool|UnsetType|typing)\b|\([a-z]{3}-\d+", page) == []

@@ -168,6 +168,18 @@ def test_a_stream_whose_writer_was_killed_ends_with_a_numbered_event_for_every_r
         assert [kind for _, kind, _ in read_events(answer)] == ["stream", "delta", "problem"]
 
 
+def test_a_reader_in_another_process_gets_comments_while_there_are_no_events(
+    workspace: Workspace, story: ProjectHandle, client: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.server.streams.PING_SECONDS", 0.1)
+    monkeypatch.setattr("fabula.server.streams.LOST_SECONDS", 1.5)
+    stream = workspace.responses.begin_stream(story.id, LOCAL_USER)
+    with client.stream("GET", f"/api/projects/{story.id}/streams/{stream}") as answer:
+        lines = [line for line in answer.iter_lines() if line]
+    assert lines[0] == ": still here"
+    assert lines[-1].startswith("data: ")
+
+
 def test_the_end_of_a_stream_that_was_cut_off_is_told_in_the_language_of_its_reader(
     workspace: Workspace, story: ProjectHandle, client: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,7 +81,7 @@ def old_store(store: Store, address: str, rows: dict[str, dict[str, str]], perso
             connection.execute(text(f"ALTER TABLE codex_relations DROP COLUMN {column}"))
         connection.execute(text("ALTER TABLE projects DROP COLUMN book_order"))
         connection.execute(text("ALTER TABLE participants DROP COLUMN card"))
-        for column in ("number", "latest", "changed"):
+        for column in ("number", "slug", "latest", "changed"):
             connection.execute(text(f"ALTER TABLE heads DROP COLUMN {column}"))
         for table in ("runs", "renames"):
             connection.execute(text(f"ALTER TABLE {table} DROP COLUMN number"))

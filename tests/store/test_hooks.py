@@ -83,7 +83,7 @@ def test_events_are_told_in_the_order_of_commits() -> None:
 
     def queue(*events: str) -> QueuedEvents:
         tx = SimpleNamespace(events=list(events))
-        return hooks.queue_events([cast(WriteTransaction, tx)])
+        return hooks.queue_events([cast("WriteTransaction", tx)])
 
     first, second, third, fourth = queue("one"), queue("two", "two more"), queue("three"), queue("four")
     hooks.tell_events(third)

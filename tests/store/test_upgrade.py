@@ -308,6 +308,25 @@ def test_the_change_feed_of_an_older_store_goes_on_after_its_upgrade(empty: list
     store.close()
 
 
+def test_projects_of_an_older_store_get_slugs_in_the_order_of_their_numbers(empty: list[str]) -> None:
+    _make_store(empty[0], "0027")
+    store = Store.open(empty[0], inspect_only=True)
+    titles = {"c": "The Sea", "a": "The Sea!", "b": "…", "d": "The Sea 2"}
+    with store.engine.begin() as connection:
+        for number, (ident, title) in enumerate(titles.items(), start=1):
+            values = {"id": ident, "title": title, "number": number}
+            connection.execute(text("INSERT INTO projects (project_id, title) VALUES (:id, :title)"), values)
+            head = "INSERT INTO heads (owner, version, number) VALUES ('project:' || :id, 1, :number)"
+            connection.execute(text(head), values)
+    store.close()
+    store = Store.open(empty[0])
+    slugs = {one.id: one.slug for one in projects.list_projects(store)}
+    assert slugs == {"c": "the-sea", "a": "the-sea-2", "b": "project", "d": "the-sea-2-2"}
+    projects.create(store, "The Sea", project_id="e")
+    assert projects.find_by_slug(store, "the-sea-3") == "e"
+    store.close()
+
+
 def test_an_upgrade_removes_fields_of_presets_that_are_refused_now(empty: list[str]) -> None:
     _make_store(empty[0], "0005")
     store = Store.open(empty[0], inspect_only=True)

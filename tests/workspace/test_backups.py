@@ -155,7 +155,7 @@ def test_a_copy_of_an_older_version_is_upgraded(folder: Path, tmp_path: Path) ->
             connection.execute(f"ALTER TABLE codex_relations DROP COLUMN {column}")
         connection.execute("ALTER TABLE projects DROP COLUMN book_order")
         connection.execute("ALTER TABLE participants DROP COLUMN card")
-        for column in ("number", "latest", "changed"):
+        for column in ("number", "slug", "latest", "changed"):
             connection.execute(f"ALTER TABLE heads DROP COLUMN {column}")
         for table in ("runs", "renames"):
             connection.execute(f"ALTER TABLE {table} DROP COLUMN number")

@@ -122,6 +122,49 @@ def test_an_answer_counts_though_many_other_prompts_were_made_meanwhile(
     assert isinstance(sample.write()[-1], Completed)
 
 
+def test_the_text_so_far_is_on_record_while_it_is_written_and_only_its_id_accepts_it(
+    sample: StoredSample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.workspace.writing.KEEP_SECONDS", 0.01)
+    seen: list[runs.GenerationRun] = []
+
+    async def wait_for_text(exchange: Exchange) -> None:
+        await exchange.send_head()
+        await exchange.send_event(chunk("The sea "))
+        for _ in range(2_000):
+            seen[:] = await asyncio.to_thread(sample.runs)
+            if seen[0].answer:
+                break
+            await asyncio.sleep(0.01)
+        await exchange.send_event(chunk("was quiet."))
+        await exchange.send_event(chunk(why="stop"))
+        await exchange.send_event("[DONE]")
+
+    sample.server.script = wait_for_text
+    end = finished(sample.write())
+    assert (seen[0].id, seen[0].answer, seen[0].outcome) == (end.run_id, "The sea ", "begun")
+    assert (sample.runs()[0].answer, sample.runs()[0].outcome) == ("The sea was quiet.", "open")
+
+
+def test_the_text_of_a_run_whose_process_was_killed_stays_and_reaches_the_chapter_if_it_is_accepted(
+    sample: StoredSample,
+) -> None:
+    sample.server.script = openai_answer("The sea was quiet.")
+    ended = finished(sample.write()).run_id
+    document = sample.runs()[0].document_id
+    begun = replace(sample.runs()[0], id="", answer="The tide fell", outcome="begun")
+    with sample.store.write(project=sample.project) as tx:  # as a process leaves it that is killed
+        killed = runs.record_run(tx, begun)
+    assert (sample.runs()[0].id, sample.runs()[0].answer) == (killed, "The tide fell")
+    assert "The tide fell" not in sample.handle.assemble(sample.handle.request(document_id=document)).prompt
+    assert sample.handle.runs.reject("last").id == ended
+    sample.handle.runs.accept(killed)
+    assert "The tide fell" in sample.text(document)
+    with sample.store.write(project=sample.project) as tx:  # it was being written after all
+        runs.record_run(tx, replace(begun, id=killed, answer="The tide fell slowly.", outcome="open"))
+    assert (sample.runs()[0].answer, sample.runs()[0].outcome) == ("The tide fell", "accepted")
+
+
 def test_prompts_are_kept_only_where_that_was_turned_on(sample: StoredSample) -> None:
     sample.write(WritingOptions(retry_policy=QUICK, keep_prompts=True))
     assert "Continue the text" in (sample.runs()[0].prompt or "")

@@ -10,7 +10,6 @@ import hmac
 import re
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
-from ipaddress import IPv6Address, ip_address
 from math import ceil
 from typing import Any
 
@@ -24,6 +23,7 @@ from fabula.access.tables import api_keys, people, sessions, sign_in_failures
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, new_id, parse_timestamp
 from fabula.core.messages import message
+from fabula.net.networks import name_network
 from fabula.store.rows import read_struct
 from fabula.store.store import LOCAL_USER
 from fabula.store.transaction import ReadTransaction, WriteTransaction
@@ -321,19 +321,8 @@ def end_other_sessions(tx: WriteTransaction, person_id: str, session_id: str = "
 
 
 def _hash_tries(account: str, address: str) -> str:
-    """Hash the name of an account and an address: no name is stored, and all have one length.
-
-    Whoever has one IPv6 address has its whole network of 64 bits, so that counts as one.
-    """
-    if not address:
-        return hash_secret(account)
-    try:
-        found = ip_address(address.partition("%")[0])
-    except ValueError:
-        return hash_secret(f"{account}\0{address}")
-    if isinstance(found, IPv6Address):
-        found = found.ipv4_mapped or IPv6Address(int(found) >> 64 << 64)
-    return hash_secret(f"{account}\0{found}")
+    """Hash the name of an account and an address: no name is stored, and all have one length."""
+    return hash_secret(f"{account}\0{name_network(address)}" if address else account)
 
 
 def _insert_session(tx: WriteTransaction, ident: str, person_id: str, length: timedelta) -> None:

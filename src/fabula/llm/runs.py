@@ -1,7 +1,8 @@
 """Records of generations: what each prompt contained, what the answer was, cost and became.
 
 A record sums up its prompt as token counts, sources and hashes. It contains the prompt itself only where the setting
-`runs.keepPrompts` is on. A run is recorded as `begun` before the model is called, so that one that was killed is known.
+`runs.keepPrompts` is on. A run is recorded as `begun` before the model is called, so that one that was killed is known,
+and has the text so far while it is written.
 """
 
 from __future__ import annotations
@@ -109,8 +110,10 @@ def record_run(tx: WriteTransaction, run: GenerationRun) -> str:
     begun = tx.row(runs, id=run_id)
     if begun is None:
         tx.insert(runs, {**row, "number": (tx.max_value(runs, "number") or 0) + 1})
-    else:  # a person may have rejected it meanwhile
+    else:  # a person may have decided on it meanwhile, and taken the text so far
         row["outcome"] = begun.outcome if begun.outcome in FINAL_OUTCOMES else run.outcome
+        if begun.outcome in ("accepted", "edited"):
+            row["answer"] = begun.answer
         del row["id"], row["at"]
         tx.update_rows(runs, row, runs.c.id == run_id)
     return run_id

@@ -37,6 +37,7 @@ class ProjectSummary(Struct, frozen=True, kw_only=True):
     updated_at: str = field(name="changed")
     version: int
     number: int  # in the lists of this store
+    slug: str = ""  # which no other project of this store has
 
 
 class ProjectValues(TypedDict, total=False):
@@ -176,6 +177,12 @@ def find_project(store: Store, name: str, *, kind: Literal["book", "series"] | N
             ),
         )
     return found
+
+
+def find_by_slug(store: Store, slug: str) -> str | None:
+    """The id of the project with that slug, or with that id; None where there is none."""
+    rows = [*store.project_rows(slug=slug), *store.project_rows(slug)] if slug else []
+    return rows[0].project_id if rows else None
 
 
 def _describe(project: ProjectSummary) -> Sentence:

@@ -21,7 +21,7 @@ from fabula.mcp.quotation import quote_story
 from fabula.mcp.tools import StoryTools
 from fabula.skills.model import AnswerAction, Skill, resolve_target
 from fabula.workspace.cursor import find_words
-from fabula.workspace.project import RequestFields
+from fabula.workspace.request_names import RequestFields
 from fabula.workspace.skills import list_user_skills
 from fabula.workspace.workspace import Workspace
 

@@ -21,7 +21,8 @@ from fabula.mcp.access import McpAccess
 from fabula.workspace.arguments import check_arguments
 from fabula.workspace.codex import EntryFields
 from fabula.workspace.grants import find_own_character, has_limits
-from fabula.workspace.project import ProjectHandle, RequestFields
+from fabula.workspace.project import ProjectHandle
+from fabula.workspace.request_names import RequestFields
 from fabula.workspace.schemas.codex import EntryInfo, describe_entry
 from fabula.workspace.schemas.constraints import ContinuityReport, describe_finding, describe_story_check
 from fabula.workspace.schemas.context import AssembledPrompt, Explanation, describe_explanation, describe_prompt

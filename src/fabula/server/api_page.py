@@ -62,8 +62,17 @@ def _make_entry(route: Route, document: Mapping[str, Any]) -> str:
     return (
         f"<details><summary><code>{route.method}</code> <code>/api{escape(route.path)}</code> "
         f"{escape(operation['summary'])}</summary><p>{escape(operation['description']).replace('`', '')}</p>"
-        f"<dl>{rows}</dl><pre>{escape(example)}</pre></details>"
+        f"<dl>{rows}</dl><pre>{escape(example)}</pre>{_show_answer(operation, document)}</details>"
     )
+
+
+def _show_answer(operation: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    """Show the example of an answer; of a stream, its events."""
+    described = [one for status, one in operation["responses"].items() if status.isdecimal()]
+    names = [name for one in described for body in one.get("content", {}).values() for name in body.get("examples", ())]
+    values = (document["components"]["examples"][name]["value"] for name in names)
+    shown = "\n\n".join(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() for value in values)
+    return f"<p>The answer:</p><pre>{escape(shown)}</pre>" if shown else ""
 
 
 def _list_fields(

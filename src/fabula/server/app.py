@@ -66,10 +66,16 @@ def make_app(
     of what the settings say. Whoever ends the server before its streams have ended closes `events`, `streams` and
     `programs` first. `processes` is how many of them answer for one server: each has its share of rates and quotas.
     """
-    table = RouteTable(
-        workspace, routes, model=model, streams=streams, processes=processes, on_access_change=accounts.forget
-    )
     passwords = PasswordQueue()
+    table = RouteTable(
+        workspace,
+        routes,
+        model=model,
+        streams=streams,
+        processes=processes,
+        passwords=passwords,
+        on_access_change=accounts.forget,
+    )
 
     @get(API, media_type=MediaType.HTML)
     async def show_api() -> str:

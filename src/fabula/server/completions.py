@@ -29,7 +29,7 @@ from fabula.manuscript.projects import ProjectSummary
 from fabula.server.access import Access
 from fabula.server.named_projects import open_project
 from fabula.server.problems import V1, choose_language, describe_exception, describe_openai_error
-from fabula.server.requests import JSON, check_content_type
+from fabula.server.requests import EVENTS, JSON, check_content_type
 from fabula.server.security import get_access, get_headers
 from fabula.server.streams import StreamHub
 from fabula.workspace.completions import (
@@ -124,7 +124,7 @@ def make_completion_handlers(workspace: Workspace, streams: StreamHub) -> list[H
         if prepared.asked.stream:
             first = await streams.await_for_client(request.receive, _read_first(events))
             answer = _stream(prepared, first, events, choose_language(request.headers.get("accept-language", "")))
-            return Stream(answer, media_type="text/event-stream", headers={"cache-control": "no-cache"})
+            return Stream(answer, media_type=EVENTS, headers={"cache-control": "no-cache"})
         return _respond(await streams.await_for_client(request.receive, _collect(prepared, events)))
 
     @get(f"{V1}/models")

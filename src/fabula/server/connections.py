@@ -15,7 +15,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
-from fabula.server.limits import name_network, refuse_open
+from fabula.net.networks import name_network
+from fabula.server.limits import refuse_open
 from fabula.server.problems import choose_language, describe_refusal, encode_refusal
 from fabula.server.security import DEFAULT_HEADERS, SecurityMiddleware
 

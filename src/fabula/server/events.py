@@ -24,10 +24,11 @@ from fabula.core.errors import FabulaError
 from fabula.core.messages import ENGLISH
 from fabula.server.access import Access
 from fabula.server.named_projects import open_project, open_requested
-from fabula.server.openapi import EVENTS
 from fabula.server.problems import choose_language, describe_refusal
+from fabula.server.requests import EVENTS
 from fabula.server.routes.route import PROJECT
 from fabula.server.security import find_access_again
+from fabula.server.streams import PING, PING_SECONDS
 from fabula.workspace.change_feed import ChangeBatch, read_changes
 from fabula.workspace.grants import has_limits
 from fabula.workspace.project import ProjectHandle
@@ -38,11 +39,9 @@ from fabula.workspace.workspace import Workspace
 log = logging.getLogger("fabula.server")
 
 EVENTS_PATH = "/api/projects/{project:str}/events"
-PING_SECONDS = 15.0
 CHECK_SECONDS = 5.0  # that a caller's access is taken for granted
 KEPT_BATCHES = 64  # of a project, for windows that are slower than others; older ones are read from the store
 _ALL_KINDS = frozenset(KINDS.values())
-_PING = b": still here\n\n"
 _FINAL_STATUSES = (401, 403, 404)  # of refusals that a window which connects again would get too
 
 EncodedEvents = dict[frozenset[EventKind], bytes]  # by the kinds that they are of
@@ -143,7 +142,7 @@ class EventHub:
             else:
                 batch = await call(read_changes, self._workspace.store, project_id, int(last_event))
                 position = batch.version
-                yield window.encode(batch, {}) or _PING
+                yield window.encode(batch, {}) or PING
             while not self._is_closing:
                 news = live.news
                 if position >= live.version:
@@ -151,7 +150,7 @@ class EventHub:
                         async with asyncio.timeout(PING_SECONDS):
                             await news.wait()
                     if position >= live.version:
-                        yield _PING
+                        yield PING
                 if clock() - checked > CHECK_SECONDS:
                     again, checked = await call(find_again), clock()
                     if not again.may_know_the_same(window):

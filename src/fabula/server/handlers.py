@@ -31,10 +31,12 @@ from fabula.responses.keys import KeptResponse
 from fabula.server.access import Access
 from fabula.server.calls import Reply, call_verb, has_tag, make_reply, make_version_headers
 from fabula.server.files import MAX_UPLOAD, make_download, take_upload
+from fabula.server.limits import PasswordQueue
 from fabula.server.named_projects import check_whole_name, open_requested
-from fabula.server.openapi import BINARY, EVENTS
+from fabula.server.openapi import BINARY
 from fabula.server.problems import choose_language
 from fabula.server.requests import (
+    EVENTS,
     JSON,
     PageQuery,
     choose_provider,
@@ -74,11 +76,13 @@ class RouteTable:
         model: ChatModel = None,
         streams: StreamHub | None = None,
         processes: int = 1,
+        passwords: PasswordQueue | None = None,
         on_access_change: Callable[[], None] = lambda: None,
     ) -> None:
         """`processes` is how many of them answer for one server, and share its quotas.
 
-        `on_access_change` is told when somebody's access was changed here.
+        `passwords` bounds how many are hashed at once, and `on_access_change` is told when somebody's access was
+        changed here.
         """
         self.workspace = workspace
         self.model = model
@@ -87,6 +91,7 @@ class RouteTable:
         limits = workspace.engine.limits
         self._assemblies = AdmissionQueue(limits.at_once, limits.waiting)  # which wait without a thread
         self._uploads = UploadQuota(read_upload_settings(processes))
+        self._passwords = passwords or PasswordQueue()
         self._warm = WarmRequests(workspace)
         self._on_access_change = on_access_change
         self._lets_people_create = SettingValues()[CREATION_SETTING] > 0
@@ -115,6 +120,8 @@ class RouteTable:
             return await self._answer_once(route, request, body, lambda: answer(route, request, body, headers))
 
         answer = self._answer if route.queue_key is None else self._answer_bounded
+        if route.hashes_password:
+            answer = self._answer_with_password
         return handle
 
     def _make_upload_handler(self, route: Route) -> Handle:
@@ -204,6 +211,12 @@ class RouteTable:
         receive = None if may_come_back else request.receive
         value = await self.streams.await_for_client(receive, call_verb(route, call))
         return await call_in_thread(make_reply, route, value, call)
+
+    async def _answer_with_password(
+        self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
+    ) -> Reply:
+        async with self._passwords.take_place():
+            return await self._answer(route, request, body, headers)
 
     def count_waiting(self) -> int:
         """The number of requests that wait for their turn."""

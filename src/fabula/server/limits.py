@@ -15,13 +15,13 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from ipaddress import IPv6Address, ip_address, ip_network
 from math import ceil
 
 from msgspec import Struct
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
+from fabula.net.networks import is_loopback, name_network
 from fabula.settings.values import SettingValues
 
 BURST_SECONDS = 10  # of a rate that may come at once
@@ -206,21 +206,3 @@ def refuse_open() -> FabulaError:
         ),
         retry_seconds=OPEN_SECONDS,
     )
-
-
-def is_loopback(address: str) -> bool:
-    """Whether an address is one of this machine."""
-    return address.startswith("127.") or address == "::1"
-
-
-def name_network(address: str) -> str:
-    """Return what counts as one address: of IPv6 the network that one customer has."""
-    if ":" not in address:
-        return address
-    try:
-        found = ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(ip_network((found, 64), strict=False))

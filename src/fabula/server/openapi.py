@@ -1,7 +1,7 @@
 """The description of all routes as OpenAPI 3.1, made of the table of routes and the types of their requests.
 
 Litestar could describe handlers by itself; this document comes from the same JSON Schema as `docs/schemas.json`, and
-has the example, the right and the refusals of every route.
+has the examples of requests and answers, the right and the refusals of every route.
 """
 
 from __future__ import annotations
@@ -12,18 +12,22 @@ from typing import Any
 import msgspec
 
 from fabula.access.model import Right
-from fabula.core.messages import ENGLISH
 from fabula.core.version import __version__
-from fabula.server.access import refuse_project
+from fabula.server.answer_examples import (
+    OPENAI_REFUSAL,
+    add_answer_examples,
+    list_refusals,
+    load_answer_examples,
+    refer_to_examples,
+)
 from fabula.server.descriptions import describe_document
 from fabula.server.pages import DEFAULT_LIMIT, MAX_LIMIT
-from fabula.server.problems import MEDIA_TYPE, Problem, describe_refusal
-from fabula.server.requests import FILE_FIELD, JSON
+from fabula.server.problems import MEDIA_TYPE, Problem
+from fabula.server.requests import EVENTS, FILE_FIELD, JSON
 from fabula.server.routes.route import Route
 from fabula.workspace.schemas.events import ProjectEvent
 from fabula.workspace.schemas.people import SignInRequest
 
-EVENTS = "text/event-stream"
 BINARY = "application/octet-stream"
 PATH_EXAMPLES = {  # of the parameters of paths, by name
     "assembly": "a1b2c3",
@@ -108,7 +112,12 @@ _SESSION_BODY = {
 }
 _OPENAI_ERROR = {
     "description": "A refusal in OpenAI's form.",
-    "content": {JSON: {"schema": {"type": "object", "properties": {"error": _OBJECT}, "required": ["error"]}}},
+    "content": {
+        JSON: {
+            "schema": {"type": "object", "properties": {"error": _OBJECT}, "required": ["error"]},
+            **refer_to_examples([OPENAI_REFUSAL]),
+        }
+    },
 }
 
 
@@ -226,6 +235,7 @@ def make_document(routes: Iterable[Route]) -> dict[str, Any]:
         has_version = any(one.has_version for one in routes if one.path == route.path)
         operation = _describe_operation(route, by_kind, components, has_version=has_version)
         paths.setdefault(f"/api{route.path}", {})[route.method.lower()] = operation
+    examples = load_answer_examples()
     document = {
         "openapi": "3.1.0",
         "info": {
@@ -235,7 +245,7 @@ def make_document(routes: Iterable[Route]) -> dict[str, Any]:
         },
         "servers": [{"url": "/"}],
         "security": [{"token": []}, {"session": []}],
-        "paths": {**paths, **_OTHER_PATHS},
+        "paths": add_answer_examples({**paths, **_OTHER_PATHS}, examples),
         "components": {
             "schemas": dict(sorted(components.items())),
             "parameters": {
@@ -245,7 +255,7 @@ def make_document(routes: Iterable[Route]) -> dict[str, Any]:
             "responses": {
                 "Problem": {
                     "description": "A refusal with its code.",
-                    "content": {MEDIA_TYPE: {"schema": by_kind[Problem], "example": _make_problem()}},
+                    "content": {MEDIA_TYPE: {"schema": by_kind[Problem], **refer_to_examples(list_refusals(examples))}},
                 }
             },
             "securitySchemes": {
@@ -256,12 +266,8 @@ def make_document(routes: Iterable[Route]) -> dict[str, Any]:
     }
     wire_names = {name for one in components.values() for name in one.get("properties", ())}
     described: dict[str, Any] = describe_document(document, wire_names | {right.value for right in Right})
+    described["components"]["examples"] = {name: {"value": value} for name, value in sorted(examples.items())}
     return described
-
-
-def _make_problem() -> Any:
-    """Return a refusal that every route of a project has, as it is sent."""
-    return msgspec.to_builtins(describe_refusal(refuse_project(), ENGLISH))
 
 
 def choose_path_example(route: Route, name: str) -> str:

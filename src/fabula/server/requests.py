@@ -27,6 +27,7 @@ from fabula.workspace.schemas.schema import decode, refuse_data
 from fabula.workspace.writing_options import ModelChoice
 
 JSON = "application/json"
+EVENTS = "text/event-stream"
 FILE_FIELD = "fileName"
 _FILE_NAME = re.compile(r"[^/\\\x00-\x1f:]{1,120}\.[A-Za-z0-9]{1,10}")
 

@@ -24,6 +24,7 @@ from fabula.access import hash_secret
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.core.tracing import record_span
+from fabula.net.networks import name_network
 from fabula.server.access import Access
 from fabula.server.accounts import Accounts
 from fabula.server.address import LINK_PATH, LOOPBACK
@@ -243,7 +244,7 @@ class SecurityMiddleware:
 
         The route is the pattern of its addresses, which may hold titles; what is refused before it is found has none.
         """
-        if not self._log_lines.take(address):
+        if not self._log_lines.take(name_network(address)):
             state = scope.get("state", {})
             access = state.get("fabula_access")
             user = access.user if isinstance(access, Access) else "-"

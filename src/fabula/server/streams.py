@@ -25,7 +25,8 @@ from fabula.workspace.workspace import Workspace
 FLUSH_SECONDS = 0.2  # between two writes of events to the store
 POLL_SECONDS = 0.25  # between two looks at the events of another process
 LINGER_SECONDS = 5.0  # that a stream goes on without a reader
-PING_SECONDS = 15.0
+PING_SECONDS = 15.0  # without an event after which a reader gets a comment, so that no proxy ends the connection
+PING = b": still here\n\n"
 ALIVE_SECONDS = 2.0  # after which a writer that has no events says that it is there
 READ_SECONDS = 2.0  # after which a reader of another process says again that it is there
 LOST_SECONDS = 10.0  # without a word of it after which the writer of another process counts as gone
@@ -76,7 +77,7 @@ class LiveStream:
                 try:
                     await asyncio.wait_for(news.wait(), PING_SECONDS)
                 except TimeoutError:
-                    yield b": still here\n\n"
+                    yield PING
         finally:
             self.readers -= 1
 
@@ -241,14 +242,14 @@ class StreamHub:
     async def _poll(self, project_id: str, stream_id: str, after: int, language: str) -> AsyncGenerator[bytes, None]:
         """Yield the events of a stream that another process writes."""
         log, loop = self._workspace.responses, asyncio.get_running_loop()
-        heard, heard_at, noted_at = "", loop.time(), -READ_SECONDS
+        heard, heard_at, noted_at, sent_at = "", loop.time(), -READ_SECONDS, loop.time()
         while True:
             record, events = await self._workspace.call(log.read_stream, project_id, stream_id, after)
             if record.state == "running" and loop.time() - noted_at >= READ_SECONDS:
                 await self._workspace.call(log.note_reader, project_id, stream_id)
                 noted_at = loop.time()
             for event in events:
-                after = event.number
+                after, sent_at = event.number, loop.time()
                 yield encode_event(stream_id, event)
             if record.state == "ended":
                 return
@@ -260,6 +261,9 @@ class StreamHub:
                     log.close_stream, project_id, stream_id, problem, unchanged_since=heard, after=after
                 )
             else:
+                if loop.time() - sent_at >= PING_SECONDS:
+                    sent_at = loop.time()
+                    yield PING
                 await asyncio.sleep(POLL_SECONDS)
 
 

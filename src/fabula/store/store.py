@@ -173,15 +173,20 @@ class Store:
         with self._transaction() as connection:
             return list(connection.execute(select(projects.c.project_id).order_by(projects.c.project_id)).scalars())
 
-    def project_rows(self, project: str | None = None) -> Sequence[Row[Any]]:
-        """Return the row of every project, or of one, with its number, in one query; nothing else of them is read."""
+    def project_rows(self, project: str | None = None, *, slug: str | None = None) -> Sequence[Row[Any]]:
+        """Return the row of every project, or of one, with its number and slug; nothing else of them is read.
+
+        One project is named by its id or by its slug.
+        """
         own = owner_versions.c.owner == literal("project:") + projects.c.project_id
-        query = select(projects, func.coalesce(owner_versions.c.number, 0).label("number")).outerjoin(
-            owner_versions, own
-        )
+        number = func.coalesce(owner_versions.c.number, 0).label("number")
+        own_slug = func.coalesce(owner_versions.c.slug, "").label("slug")
+        query = select(projects, number, own_slug).outerjoin(owner_versions, own)
         query = query.order_by(projects.c.changed.desc(), projects.c.project_id)
         if project is not None:
             query = query.where(projects.c.project_id == project)
+        if slug is not None:
+            query = query.where(owner_versions.c.slug == slug)
         with self._transaction() as connection:
             return connection.execute(query).all()
 

@@ -51,6 +51,7 @@ owner_versions = Table(
     Column("owner", String, primary_key=True),  # project:ID, user:ID or PROJECT_NUMBERS
     Column("version", BigInteger, nullable=False),
     integer_column("number"),  # of a project in the lists of this store: given once, and to no other project
+    text_column("slug"),  # of a project: no other one of the store has it, and it stays when the title changes
     text_column("latest"),  # changes that are no rows of the change feed yet (`latest_changes`)
     text_column("changed"),  # the time of the last change
 )

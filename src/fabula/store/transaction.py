@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -69,6 +69,7 @@ from fabula.store.schema import (
     max_characters,
     table_info,
 )
+from fabula.store.slugs import list_project_slugs
 from fabula.store.tables import PROJECT_NUMBERS, owner_versions, projects
 
 if TYPE_CHECKING:
@@ -314,9 +315,10 @@ class WriteTransaction(ReadTransaction):
         return tx
 
     def insert(self, table: Table, *rows: Mapping[str, Any]) -> None:
-        """Insert rows; a missing column gets its default, and a project its number in this store."""
+        """Insert rows; a missing column gets its default, and a project its number and its slug in this store."""
         if table is projects:
             self._give_number()
+            self._give_slug(str(rows[0].get("title", "")))
         info = table_info(table)
         owner_id = self._owner_id(table)
         for row in rows:
@@ -339,6 +341,29 @@ class WriteTransaction(ReadTransaction):
         query = query.values(number=owner_versions.c.number + 1).returning(owner_versions.c.number)
         number = self._connection.execute(query).scalar_one()
         self._connection.execute(update(owner_versions).where(numbered).values(number=number))
+
+    def _give_slug(self, title: str) -> None:
+        """Give the project a slug by its title, unless it was here before and no other project has its slug now.
+
+        Whoever gives one holds the lock of the numbers, so that no two projects get the same.
+        """
+        LOCK_VERSION.execute(self._connection, {"owner_name": PROJECT_NUMBERS})
+        own = owner_versions.c.owner == self._owner("project")
+        before = self._connection.execute(select(owner_versions.c.slug).where(own)).scalar()
+        slugs = chain([before] if before else [], list_project_slugs(title))
+        self.set_slug(next(slug for slug in slugs if not self._is_taken(slug)))
+
+    def set_slug(self, slug: str) -> None:
+        """Give the project a slug that no other project has."""
+        own = owner_versions.c.owner == self._owner("project")
+        self._connection.execute(update(owner_versions).where(own).values(slug=slug))
+
+    def _is_taken(self, slug: str) -> bool:
+        """Return whether another project has a slug; one that was deleted has none."""
+        is_other = owner_versions.c.owner == literal("project:") + projects.c.project_id
+        query = select(projects.c.project_id).join(owner_versions, is_other)
+        query = query.where(owner_versions.c.slug == slug, owner_versions.c.owner != self._owner("project"))
+        return self._connection.execute(query.limit(1)).first() is not None
 
     def update_row(
         self, table: Table, key: Mapping[str, object], values: Mapping[str, Any], *, expected: int | None = None

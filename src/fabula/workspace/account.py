@@ -17,10 +17,11 @@ from fabula.core.ids import new_id
 from fabula.core.messages import message
 from fabula.manuscript import projects
 from fabula.settings.values import SettingValues
+from fabula.store.slugs import mark_slug
 from fabula.store.store import LOCAL_USER
-from fabula.text.lookup import find_by_name, find_matches
+from fabula.text.lookup import find_matches
+from fabula.workspace import keys
 from fabula.workspace.arguments import Title, check_verbs
-from fabula.workspace.key_limits import read_key_rights, read_key_verbs
 
 if TYPE_CHECKING:
     from fabula.workspace.project import ProjectHandle
@@ -72,8 +73,7 @@ class AccountVerbs:
 
     def list_keys(self) -> list[ApiKey]:
         """List one's own keys."""
-        with self._store.read(user=LOCAL_USER) as reading:
-            return access.list_keys(reading, self._user)
+        return keys.list_keys(self._store, self._user)
 
     def create_key(
         self,
@@ -89,22 +89,20 @@ class AccountVerbs:
         """
         memberships = None if self._user == LOCAL_USER else self.describe().memberships
         ids = [self._find_own_project(name, memberships) for name in projects]
-        named = read_key_rights(rights, self._user, memberships, ids)
-        single = read_key_verbs(verbs)
-        with self._store.write(user=LOCAL_USER) as tx:
-            made = access.create_key(
-                tx, self._user, label, projects=ids or None, rights=named or None, verbs=single or None
-            )
-        log.info("key made: %s of %s by %s", made.key.id, self._user, self._user)
-        return made
+        return keys.create_key(
+            self._store,
+            self._user,
+            label,
+            memberships=memberships,
+            projects=ids,
+            rights=rights,
+            verbs=verbs,
+            caller=self._user,
+        )
 
     def revoke_key(self, key: str) -> ApiKey:
         """Let one of one's own keys open nothing any more."""
-        found = find_by_name(self.list_keys(), key, what=message("key"), names_of=lambda one: (one.label,))
-        with self._store.write(user=LOCAL_USER) as tx:
-            revoked = access.revoke_key(tx, found.id)
-        log.info("key revoked: %s of %s by %s", revoked.id, self._user, self._user)
-        return revoked
+        return keys.revoke_key(self._store, key, owner=self._user, caller=self._user)
 
     def list_sessions(self) -> list[BrowserSession]:
         """List the browsers in which one is signed in."""
@@ -151,6 +149,7 @@ class AccountVerbs:
                     ),
                 )
             projects.insert(tx, project_id, title=title, language=chosen)
+            tx.set_slug(mark_slug(title, project_id))  # a plain one would tell of a project of somebody else
             access.set_membership(tx, self._user, project_id, Membership(Role.OWNER))
         log.info("role given: %s in %s: %s by %s", self._user, project_id, Role.OWNER, self._user)
         return self._workspace.project(project_id)

@@ -55,10 +55,11 @@ def list_subjects() -> dict[str, type]:
 
 
 def list_verbs(kind: type) -> dict[str, Any]:
-    """Return the public methods and properties of a class, by name."""
+    """Return the public methods and properties of a class, by name; those that it inherits come first."""
     return {
         name: value
-        for name, value in vars(kind).items()
+        for one in reversed(kind.__mro__)
+        for name, value in vars(one).items()
         if not name.startswith("_") and isinstance(value, FunctionType | classmethod | property | cached_property)
     }
 

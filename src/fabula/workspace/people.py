@@ -7,17 +7,17 @@ work for a person; their secret is shown once. Passwords and secrets are kept as
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fabula import access
-from fabula.access import ApiKey, BrowserSession, NewKey, Person, Role
+from fabula.access import ApiKey, BrowserSession, Membership, NewKey, Person, Role
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.store.store import LOCAL_USER
 from fabula.text.lookup import find_by_name
+from fabula.workspace import keys
 from fabula.workspace.arguments import Title, check_verbs, read_choice
-from fabula.workspace.key_limits import read_key_rights, read_key_verbs
 from fabula.workspace.members import make_membership
 
 if TYPE_CHECKING:
@@ -124,8 +124,7 @@ class PeopleVerbs:
     def list_keys(self, person: str | None = None) -> list[ApiKey]:
         """List the keys of everybody, or of one person."""
         owner = None if person is None else self._find_owner(person)
-        with self._store.read(user=LOCAL_USER) as reading:
-            return access.list_keys(reading, owner)
+        return keys.list_keys(self._store, owner)
 
     def create_key(
         self,
@@ -141,27 +140,27 @@ class PeopleVerbs:
         One that names verbs may use these, and besides what its rights open; without rights, these alone.
         """
         owner = self._find_owner(person)
-        ids = [self._find_key_project(owner, name) for name in projects]
         memberships = None if owner == LOCAL_USER else self.find(owner).memberships
-        named = read_key_rights(rights, owner, memberships, ids)
-        single = read_key_verbs(verbs)
-        with self._store.write(user=LOCAL_USER) as tx:
-            made = access.create_key(tx, owner, label, projects=ids or None, rights=named or None, verbs=single or None)
-        log.info("key made: %s of %s by %s", made.key.id, owner, self.caller)
-        return made
+        ids = [self._find_key_project(owner, memberships, name) for name in projects]
+        return keys.create_key(
+            self._store,
+            owner,
+            label,
+            memberships=memberships,
+            projects=ids,
+            rights=rights,
+            verbs=verbs,
+            caller=self.caller,
+        )
 
     def revoke_key(self, key: str) -> ApiKey:
         """Let a key open nothing any more."""
-        found = find_by_name(self.list_keys(), key, what=message("key"), names_of=lambda one: (one.label,))
-        with self._store.write(user=LOCAL_USER) as tx:
-            revoked = access.revoke_key(tx, found.id)
-        log.info("key revoked: %s of %s by %s", revoked.id, revoked.person, self.caller)
-        return revoked
+        return keys.revoke_key(self._store, key, caller=self.caller)
 
-    def _find_key_project(self, owner: str, name: str) -> str:
+    def _find_key_project(self, owner: str, memberships: Mapping[str, Membership] | None, name: str) -> str:
         """Return the id of a project that a key is for, to which the key's owner must belong."""
         project = self._workspace.project(name)
-        if owner != LOCAL_USER and project.id not in self.find(owner).memberships:
+        if memberships is not None and project.id not in memberships:
             raise FabulaError(
                 Code.REQUEST_INVALID,
                 message(

@@ -7,27 +7,23 @@ continuity of the last one of its kind, and records what must be remembered.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.context.engine import Engine
 from fabula.context.recipes import NOVEL
-from fabula.context.recipes.preset import Preset
-from fabula.context.request import Attachment, Principal, Request, validate_request
+from fabula.context.request import Principal, Request, validate_request
 from fabula.context.result import Result
 from fabula.context.trace import Verdict
 from fabula.context.vantage import resolve_vantage
 from fabula.conversation.personas import make_macro_values
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, advise, message
-from fabula.core.story import Perspective
 from fabula.core.tracing import record_span
-from fabula.core.view import Language, View
+from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
 from fabula.memory.working_memory import EMPTY_WORKING_MEMORY, WorkingMemory
 from fabula.search.embeddings.choice import EmbeddingChoice
@@ -35,7 +31,6 @@ from fabula.search.embeddings.embedder import unavailable
 from fabula.search.find import FoundPassage
 from fabula.search.needs import Needs
 from fabula.skills.files import Skills, load_built_in
-from fabula.skills.source import CHAT_RECIPES, choose_skill
 from fabula.workspace.arguments import PositiveInt, check_verbs
 from fabula.workspace.continuity import ContinuityKeys, ContinuityStore, continuity_keys
 from fabula.workspace.grants import (
@@ -49,26 +44,19 @@ from fabula.workspace.grants import (
     hide_author_choices,
 )
 from fabula.workspace.names import (
-    find_conversation,
     find_excluded,
-    find_included,
     find_knower,
     find_sources,
-    find_speaker,
-    find_view_document,
 )
+from fabula.workspace.request_names import RequestFields, make_request, read_named_request, resolve_names
 from fabula.workspace.requests import (
     complete_request,
     find_document_conversation,
-    find_recipe,
-    has_conversation,
     has_known_ids,
-    has_known_people,
     list_branch,
-    read_perspective,
     warn_of_absent_speaker,
 )
-from fabula.workspace.schemas.context import AssembleRequest, read_request
+from fabula.workspace.schemas.context import AssembleRequest
 from fabula.workspace.search import SearchOptions, search_project
 from fabula.workspace.verbs import LazyVerbs, require_store
 from fabula.workspace.working_memory import load_working_memory
@@ -100,6 +88,7 @@ if TYPE_CHECKING:
     from fabula.workspace.recaps import RecapVerbs
     from fabula.workspace.revisions import RevisionVerbs
     from fabula.workspace.runs import RunVerbs
+    from fabula.workspace.saves import SaveResult
     from fabula.workspace.skills import SkillVerbs
     from fabula.workspace.synopses import SynopsisVerbs
     from fabula.workspace.timeline import TimelineVerbs
@@ -109,54 +98,11 @@ if TYPE_CHECKING:
 OWNER_PRINCIPAL = Principal()
 
 
-class SaveResult(Struct, frozen=True):
-    """Where a project was saved, how many rows the save has, and what it has of the book's series."""
-
-    path: Path
-    rows: int
-    series: str = ""  # the title
-    shared_entries: int = 0
-
-
-_PLACES = ("cursor", "selection", "unsaved_text")  # fields that name a place in a text
-
-
 class EmbeddedTexts(Struct, frozen=True):
     """The vectors of texts, and the name of the model that made them."""
 
     model: str
     vectors: list[list[float]]
-
-
-class RequestFields(TypedDict, total=False):
-    """What a request can say beside its project, document and perspective; `Request` has the defaults."""
-
-    cursor: int | None
-    skill_id: str | None  # None: chat where somebody speaks, else continue
-    additional_input: str
-    model: str
-    window: int | None
-    encoding: str | None
-    reply_tokens: int | None
-    recipe: str
-    preset: Preset | None
-    selection: tuple[int, int] | None
-    conversation_id: str
-    with_history: bool
-    mode: str
-    reader_language: Language | None
-    speaker_id: str
-    speaker_note: str
-    input_name: str
-    include: Sequence[str]
-    exclude: Sequence[str]
-    revision: int | None
-    unsaved_text: str | None
-    character: str | None
-    late_joiners: bool | None
-    session: Mapping[str, str]
-    attachments: Sequence[Attachment]
-    now: datetime | None
 
 
 @check_verbs
@@ -279,91 +225,7 @@ class ProjectHandle:
 
         A chat that names no document and no place in it knows the story so far, and does not show its text.
         """
-        view = self.view_with(fields.get("conversation_id") or "")
-        is_placed = document_id is not None or any(fields.get(name) is not None for name in _PLACES)
-        if document_id is None and has_limits(self.principal):
-            document_id = ""  # the last one that may be read, where the request has no other place
-        elif document_id is None:
-            documents = (view.snapshot(Manuscript) or Manuscript()).documents
-            document_id = documents[-1].id if documents else ""
-        preset = fields.get("preset") or view.snapshot(Preset)
-        given: dict[str, Any] = {**fields, "preset": preset}
-        if given.get("skill_id") is None:
-            given["skill_id"] = choose_skill(fields.get("recipe", ""), fields.get("speaker_id", ""))
-        lists = {name: _as_tuple(given.get(name, ())) for name in ("include", "exclude", "attachments")}
-        request = Request(
-            project_id=view.project.id,
-            document_id=document_id,
-            perspective=read_perspective(perspective),
-            principal=self.principal,
-            **{**given, **lists},
-        )
-        request = validate_request(request)
-        if not is_placed and find_recipe(request, view) in CHAT_RECIPES:
-            request = replace(request, with_text=False)
-        if request.perspective is Perspective.READER and request.character:
-            raise FabulaError(
-                Code.REQUEST_INVALID,
-                message(
-                    "Either the reader is looking or a character. Leave out one of the two: {character}, or the "
-                    "reader.",
-                    character=request.character,
-                ),
-            )
-        return self._resolve_names(request, view)
-
-    def _resolve_names(self, request: Request, view: View) -> Request:
-        """Return a request with ids in place of what a person called things; what there is not is refused (ppl-4).
-
-        A principal with limits names what it may know, and learns nothing of what it may not ask for.
-        """
-        if has_limits(self.principal):
-            request = complete_granted(self, view, request)
-            request = replace(
-                request,
-                document_id=find_granted_document(self, view, request.document_id),
-                character=request.character and find_granted_character(self, view, request.character),
-                speaker_id=find_granted_character(self, view, request.speaker_id),
-            )
-        check_request(self.principal, request)
-        try:
-            return self._find_named(request, view)
-        except FabulaError:
-            check_unlimited(self.principal)
-            raise
-
-    def _find_named(self, request: Request, view: View) -> Request:
-        document, conversation, character = request.document_id, request.conversation_id, request.character
-        if document:
-            try:
-                document = find_view_document(view, document)
-            except FabulaError:
-                if request.unsaved_text is None:  # a text that comes along may be of a new document
-                    raise
-        speaker = request.speaker_id
-        if not has_known_people(request, view):
-            with self.store.read(project=view.project.id) if self.store is not None else nullcontext() as reading:
-                if conversation and not has_conversation(view, conversation):
-                    conversation = find_conversation(view, reading, conversation)
-                character = character and find_knower(view, reading, character)
-                if speaker and reading is not None:
-                    speaker = find_speaker(view, reading, speaker)
-        found = (document, conversation, character, speaker)
-        named = (request.document_id, request.conversation_id, request.character, request.speaker_id)
-        if found == named and not request.include and not request.exclude:
-            return request
-        include = tuple(find_included(view, name) for name in request.include)
-        exclude = tuple(find_excluded(view, name) for name in request.exclude)
-        return replace(
-            request,
-            document_id=document,
-            conversation_id=conversation,
-            character=character,
-            speaker_id=speaker,
-            include=include,
-            include_names=request.include_names or request.include,
-            exclude=exclude,
-        )
+        return make_request(self, document_id, perspective, fields)
 
     def place_cursor(self, request: Request, place: str) -> Request:
         """Return a request with the cursor where a person says: an offset, or after or before words of its document."""
@@ -378,25 +240,7 @@ class ProjectHandle:
 
         `uploads` has the files that were uploaded, by id: an attachment refers to one of them, never to a path.
         """
-
-        def text_of(document: str) -> str | None:
-            if not document:
-                return None
-            view = self.view
-            if has_limits(self.principal):
-                document = find_granted_document(self, view, document)
-            by_id = (view.snapshot(Manuscript) or Manuscript()).by_id
-            if document not in by_id:  # a number or a title
-                with suppress(FabulaError):  # a text that comes along may be of a new document
-                    document = find_view_document(view, document)
-            found = by_id.get(document)
-            return None if found is None else found.text
-
-        request = read_request(data, text_of, uploads or {}, principal=self.principal)
-        request = request if request.project_id else replace(request, project_id=self.id)
-        view = self._load_view(request.conversation_id)
-        preset = view.snapshot(Preset) if request.preset is None else None
-        return self._resolve_names(request if preset is None else replace(request, preset=preset), view)
+        return read_named_request(self, data, uploads or {})
 
     def assemble(self, request: Request, *, working_memory: WorkingMemory = EMPTY_WORKING_MEMORY) -> Result:
         """Assemble the prompt for a request, following on from the last one of its kind (ctx-2).
@@ -448,7 +292,7 @@ class ProjectHandle:
         check_request(self.principal, request)
         view = self._load_view(request.conversation_id)
         if self.store is not None and not has_known_ids(request, view):
-            request = self._resolve_names(request, view)
+            request = resolve_names(self, request, view)
             view = self._load_view(request.conversation_id)
         request = complete_request(request, view, self.principal)
         own_conversation = find_document_conversation(request, view)
@@ -579,29 +423,10 @@ class ProjectHandle:
         With `with_person`, the file also has the person's profile, memories and settings.
         """
         check_unlimited(self.principal)
-        from fabula.store.save.saving import make_slug
-        from fabula.workspace.carried_facts import save_complete
+        from fabula.workspace.saves import save_project
 
-        target = Path(path or f"{make_slug(self.view.project.title) or 'project'}.fabula")
-        if target.exists() and not overwrite:
-            raise FabulaError(
-                Code.EXPORT_REFUSED,
-                message(
-                    "There is a file {path} already. Nothing was written. {advice}",
-                    path=target,
-                    advice=advise(
-                        message("Name another one, or add --overwrite to replace it."),
-                        message("Name another one, or let it be replaced (`overwrite`)."),
-                    ),
-                ),
-            )
-        user = self.principal.user if with_person else None
-        manifest = save_complete(require_store(self), self.id, target, user=user, progress=progress)
-        shared = sum(
-            member.rows or 0 for name, member in manifest.members.items() if name.startswith("series/codex_entries")
-        )
-        title = manifest.series.title if manifest.series is not None else ""
-        return SaveResult(target, manifest.rows, title, shared)
+        target = Path(path) if path else None
+        return save_project(self, target, with_person=with_person, overwrite=overwrite, progress=progress)
 
     def close(self) -> None:
         """End background work that belongs to this handle alone; what was made is kept, and every verb is refused."""
@@ -612,8 +437,3 @@ class ProjectHandle:
 
 def _refuse_closed(_: str) -> View:
     raise FabulaError(Code.STORE_CLOSED, message("The project was closed. Open it again. Nothing was changed."))
-
-
-def _as_tuple(value: Any) -> tuple[Any, ...]:
-    """Return several things as a tuple; one name counts as one."""
-    return (value,) if isinstance(value, str) else tuple(value)

@@ -198,11 +198,14 @@ class RunVerbs(ProjectVerbs):
 
 
 def _find_answer_id(reading: ReadTransaction, run: str) -> str:
-    """Return the id of a run to decide on; the `last` one is not a run that ended before it wrote anything."""
+    """Return the id of a run to decide on; the `last` one has ended, and not before it wrote anything.
+
+    A run that is being written, or was when its process was killed, is named by its id.
+    """
     if not is_word(run, LAST):
         return _find_id(reading, run)
     for latest in runs.list_runs(reading, limit=SEARCHED_RUNS):
-        if latest.answer.strip() or latest.outcome not in runs.UNFINISHED_OUTCOMES:
+        if latest.outcome != "begun" and (latest.answer.strip() or latest.outcome not in runs.UNFINISHED_OUTCOMES):
             return latest.id
     raise FabulaError(
         Code.STORE_NOT_FOUND,

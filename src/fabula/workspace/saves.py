@@ -1,4 +1,4 @@
-"""Look into a save, then load what was agreed to: two steps, because a save may come from anybody (sav-2).
+"""Save a project; look into a save, then load what was agreed to: two steps, as a save may come from anybody (sav-2).
 
 `inspect_save` checks the whole file and says what it would bring; it changes nothing. `load_save` takes the choices
 that a person made after that: whether to replace a project, to join a series, and to take over what is a person's.
@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
+from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import ENGLISH, advise, message, show
 from fabula.manuscript import projects
 from fabula.settings.registry import SETTINGS
@@ -21,8 +25,14 @@ from fabula.store.save.manifest import Record
 from fabula.store.save.progress import Progress, ProgressCounter
 from fabula.store.save.reader import SaveReader
 from fabula.store.save.tables import TableFormat, table_formats
+from fabula.store.slugs import make_slug
 from fabula.store.store import LOCAL_USER, Store
+from fabula.workspace.carried_facts import save_complete
 from fabula.workspace.schemas.saves import LoadChoices, PersonInSave, SavedSetting, SaveInspection
+from fabula.workspace.verbs import require_store
+
+if TYPE_CHECKING:
+    from fabula.workspace.project import ProjectHandle
 
 
 def inspect_save(
@@ -97,6 +107,46 @@ def load_save(
         checksum=choices.checksum,
         progress=progress,
     )
+
+
+class SaveResult(Struct, frozen=True):
+    """Where a project was saved, how many rows the save has, and what it has of the book's series."""
+
+    path: Path
+    rows: int
+    series: str = ""  # the title
+    shared_entries: int = 0
+
+
+def save_project(
+    project: ProjectHandle,
+    path: Path | None,
+    *,
+    with_person: bool = True,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> SaveResult:
+    """Save a project as one file, by default named by its title; with what is the person's, if that is wanted."""
+    target = path or Path(f"{make_slug(project.view.project.title) or 'project'}.fabula")
+    if target.exists() and not overwrite:
+        raise FabulaError(
+            Code.EXPORT_REFUSED,
+            message(
+                "There is a file {path} already. Nothing was written. {advice}",
+                path=target,
+                advice=advise(
+                    message("Name another one, or add --overwrite to replace it."),
+                    message("Name another one, or let it be replaced (`overwrite`)."),
+                ),
+            ),
+        )
+    user = project.principal.user if with_person else None
+    manifest = save_complete(require_store(project), project.id, target, user=user, progress=progress)
+    shared = sum(
+        member.rows or 0 for name, member in manifest.members.items() if name.startswith("series/codex_entries")
+    )
+    title = manifest.series.title if manifest.series is not None else ""
+    return SaveResult(target, manifest.rows, title, shared)
 
 
 def _records(save: SaveReader, table: str) -> Iterable[Record]:

@@ -6,7 +6,8 @@ in the prompt, a limited number of times. If a retry fails, the answer before it
 
 Every variant is recorded as a run: a summary of its prompt, its cost, and the text and verdict of each attempt. If
 the caller stops iterating, the requests are cancelled, and the text received so far is recorded. That a run has begun
-is recorded before the model is called.
+is recorded before the model is called, and every few seconds its text so far, so that a process that is killed leaves
+it: the run stays `begun`, and its text reaches a chapter or a conversation only if a person takes it.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ MAX_VARIANTS = 8
 MAX_ATTEMPTS = 5
 ANSWER_SCHEMAS = {AnswerAction.ENTRIES: ENTRIES}  # of answers that are not prose
 FREE = Price(input=0.0, output=0.0)
+KEEP_SECONDS = 5.0  # between two records of a text that is being written
 _MIN_REPLY_TOKENS = 64  # without space for these, an answer is not written again
 
 
@@ -205,8 +207,9 @@ class Writer:
 
     def record_run(self, request: Request, run: GenerationRun, instruction: Instruction | None = None) -> str:
         """Record a run, if the project is in a store, and its answer under the instruction; return the run's id."""
-        with self._cost_lock:
-            self.spent_micros += run.cost.micros
+        if run.outcome != "begun":  # whose cost is that of its end
+            with self._cost_lock:
+                self.spent_micros += run.cost.micros
         store = self.project.store
         if store is None:
             return ""
@@ -254,13 +257,26 @@ class _Variant:
 
     async def stream(self) -> None:
         """Write the variant and put its events into the queue."""
+        keeping: asyncio.Task[None] | None = None
         try:
             await asyncio.to_thread(self._record_beginning)
+            keeping = asyncio.create_task(self._keep_text())
             end = await self._run()
             self._queue.put_nowait(await asyncio.to_thread(self._record_end, end))
         finally:
+            if keeping is not None:
+                keeping.cancel()
             if not self._recording:  # cancelled: the text received so far is recorded
                 self._record()
+
+    async def _keep_text(self) -> None:
+        """Record the text so far again and again, as long as it grows, with the beginning of the run."""
+        kept = ""
+        while True:
+            await asyncio.sleep(KEEP_SECONDS)
+            if self._text != kept and self._writer.provider.name != "clipboard":  # whose answer is the prompt
+                kept = self._text
+                await asyncio.to_thread(self._record_beginning)
 
     async def _run(self) -> Completed | Failed:
         try:
@@ -424,7 +440,10 @@ class _Variant:
         return replace(end, run_id=recorded)
 
     def _record_beginning(self) -> None:
-        """Record that the run has begun, so that a record is left where the program is killed; failing is no harm."""
+        """Record that the run has begun, with its text so far, for the case that the program is killed.
+
+        Failing is no harm.
+        """
         with self._record_lock, suppress(FabulaError):
             if not self._is_recorded:  # stopped before it began
                 self._run_id = self._writer.record_run(self._request, replace(self._make_run(), outcome="begun"))

@@ -20,9 +20,10 @@ from fabula.memory import edits as memory
 from fabula.settings.tables import settings, user_settings
 from fabula.store.save import saving
 from fabula.store.save.loading import load_save, verify_save
-from fabula.store.save.saving import make_slug, save_project
+from fabula.store.save.saving import save_project
 from fabula.store.save.secrets import is_secret_name
 from fabula.store.save.tables import table_formats
+from fabula.store.slugs import make_slug
 from fabula.store.store import LOCAL_USER, Store
 from tests.store.save.rows import HARD, MADE, PROJECT, ROWS, assert_says, contents, fill, lines, members
 

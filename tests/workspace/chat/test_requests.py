@@ -7,7 +7,7 @@ import asyncio
 import msgspec
 import pytest
 
-from fabula.core.errors import Code, FabulaError
+from fabula.core.errors import FabulaError
 from fabula.core.messages import message
 from fabula.server.problems import STATUSES
 from fabula.workspace.project import ProjectHandle
@@ -87,9 +87,13 @@ def test_refusals_have_the_codes_of_the_specification(pier: ProjectHandle) -> No
     assert refuse(pier, ChatRequest(message="Hi", project_id="party")) == 422
 
 
-def test_a_slug_of_two_projects_is_refused(pier: ProjectHandle) -> None:
+def test_a_slug_names_one_project_also_where_two_have_a_title_and_after_it_changed(pier: ProjectHandle) -> None:
     assert pier.store is not None
-    Workspace(pier.store).create_project("party")
-    with pytest.raises(FabulaError) as refused:
-        answer(pier, ChatRequest(message="Hi", thread_slug="Party".lower()))
-    assert refused.value.code is Code.PROJECT_NOT_FOUND
+    workspace = Workspace(pier.store)
+    other = workspace.create_project("Party")
+    other.participants.add("Zoe", persona="x")
+    workspace.rename_project("party", "The Feast")
+    for slug, name in (("party", "Bo"), ("party-2", "Zoe")):
+        given = answer(pier, ChatRequest(message="Hi", thread_slug=slug))
+        assert name in {one.display_name for one in given.responses}
+    assert refuse(pier, ChatRequest(message="Hi", thread_slug="the-feast")) == 404

@@ -13,13 +13,14 @@ from msgspec.structs import replace
 
 from fabula.access.model import Right
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import join_names, message
+from fabula.core.messages import message
+from fabula.manuscript import projects
 from fabula.server.access import Access, refuse_project
 from fabula.server.routes.constraints import CONSTRAINT
 from fabula.server.routes.context import EXAMPLE, INSPECTION, PROMPT, assemble, inspect, name_queue
 from fabula.server.routes.route import PROJECT_FIELD, Answer, Call, Route, make_record
 from fabula.server.routes.settings import BUDGET
-from fabula.store.save import make_slug
+from fabula.workspace.chat.requests import check_project_name
 from fabula.workspace.schemas.chat import ChatAnswer, ChatRequest
 from fabula.workspace.schemas.constraints import ConstraintInfo
 from fabula.workspace.schemas.context import AssembleRequest
@@ -39,36 +40,19 @@ def _find_project(sent: Struct, access: Access, workspace: Workspace) -> str:
 
 
 def find_chat_project(sent: Struct, access: Access, workspace: Workspace) -> str:
-    """Return the project of a chat request; by a slug, only among those that the caller belongs to."""
+    """Return the project of a chat request; by a slug, only one that the caller belongs to."""
     assert isinstance(sent, ChatRequest)
-    if not sent.thread_slug and not sent.project_id:
-        raise FabulaError(
-            Code.CHAT_PROJECT_MISSING,
-            message("Name the project, by its id or by its thread slug. Nothing was changed."),
-        )
-    visible = [one for one in workspace.projects() if access.find_membership(one.id) is not None]
-    named = [one.id for one in visible if sent.thread_slug in (one.id, make_slug(one.title))]
-    if sent.project_id:
-        if sent.thread_slug and sent.project_id not in named:
-            raise refuse_project()
-        return sent.project_id
-    if len(named) > 1:
-        raise FabulaError(
-            Code.PROJECT_NOT_FOUND,
-            message(
-                "{name!r} may be more than one project: {ids}. Say which one by its id. Nothing was changed.",
-                name=sent.thread_slug,
-                ids=join_names(named),
-            ),
-            candidates=tuple(named),
-        )
-    if not named:
+    check_project_name(sent)
+    if not sent.thread_slug:
+        return sent.project_id or ""
+    found = projects.find_by_slug(workspace.store, sent.thread_slug)
+    if found is None or access.find_membership(found) is None or sent.project_id not in (None, "", found):
         raise refuse_project()
-    return named[0]
+    return found
 
 
 def read_chat_request(call: Call) -> ChatRequest:
-    """Return a chat request for the project that was found for its caller, whatever else has the same slug."""
+    """Return a chat request for the project that was found for its caller."""
     sent: ChatRequest = call.arguments["request"]
     return replace(sent, project_id=call.handle.id, thread_slug=None)
 

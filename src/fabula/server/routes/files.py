@@ -15,8 +15,8 @@ from fabula.formats.manuscripts.files import WRITERS
 from fabula.server.routes.conversations import PARTICIPANT
 from fabula.server.routes.lorebooks import CONTENTS
 from fabula.server.routes.route import Answer, Call, Route
-from fabula.store.save import make_slug
 from fabula.store.save.loading import LoadResult
+from fabula.store.slugs import make_slug
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.schemas.conversations import ChatImportInfo, describe_chat_import
 from fabula.workspace.schemas.saves import LoadChoices, LoadedSave, SaveInspection, describe_load

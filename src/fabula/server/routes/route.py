@@ -140,6 +140,11 @@ class Route(Struct, frozen=True, dict=True):
         return self.method != "GET" and (self.subject in subjects or self.is_for_people)
 
     @property
+    def hashes_password(self) -> bool:
+        """Whether the verb hashes a password, which takes much memory."""
+        return any(one.name == "password" for one in self._all_arguments)
+
+    @property
     def has_project(self) -> bool:
         """Whether the path or the body names a project."""
         return PROJECT in self.parameters or self.find_project is not None

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from fabula.store.save.checking import SaveReport, verify_save
     from fabula.store.save.loading import LoadResult, list_project_backups, load_save
     from fabula.store.save.manifest import SaveManifest
-    from fabula.store.save.saving import make_slug, save_project
+    from fabula.store.save.saving import save_project
     from fabula.store.save.secrets import is_secret_name
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "is_secret_name",
     "list_project_backups",
     "load_save",
-    "make_slug",
     "save_project",
     "verify_save",
 ]
@@ -32,7 +31,6 @@ __getattr__ = import_lazily(
         "is_secret_name": "fabula.store.save.secrets",
         "list_project_backups": "fabula.store.save.loading",
         "load_save": "fabula.store.save.loading",
-        "make_slug": "fabula.store.save.saving",
         "save_project": "fabula.store.save.saving",
         "verify_save": "fabula.store.save.checking",
     },

@@ -31,8 +31,9 @@ from fabula.store.save.checking import SaveReport, check_save, find_depths, key_
 from fabula.store.save.manifest import Record, SaveManifest, save_damaged
 from fabula.store.save.progress import Progress, ProgressCounter
 from fabula.store.save.reader import SaveReader
-from fabula.store.save.saving import make_slug, save_transaction
+from fabula.store.save.saving import save_transaction
 from fabula.store.save.tables import TableFormat, series_formats, table_formats
+from fabula.store.slugs import make_slug
 from fabula.store.store import Store
 from fabula.store.tables import projects
 from fabula.store.transaction import WriteTransaction

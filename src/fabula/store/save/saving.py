@@ -13,8 +13,6 @@ older one.
 from __future__ import annotations
 
 import os
-import re
-import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
@@ -37,12 +35,12 @@ from fabula.store.save.progress import Progress, ProgressCounter
 from fabula.store.save.reader import SaveReader
 from fabula.store.save.secrets import contains_secret, is_secret, is_secret_value, remove_secrets
 from fabula.store.save.tables import TableFormat, series_formats, table_formats
+from fabula.store.slugs import make_slug
 from fabula.store.store import LOCAL_USER, Store
 from fabula.store.tables import projects
 from fabula.store.transaction import ReadTransaction
 
 MAX_PART_BYTES = 32_000_000  # a larger table is split into several members
-_MAX_SLUG = 40
 _COMPRESSION_LEVEL = 3
 _ROWS_PER_FETCH = 500
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
@@ -129,12 +127,6 @@ def write_save(reading: ReadTransaction, file: IO[bytes], created_at: str, count
         )
         writer.write_file(manifests.MANIFEST_FILE, manifests.encode_manifest(manifest))
     return manifest
-
-
-def make_slug(title: str) -> str:
-    """Make a part of a file name of a title, in any script."""
-    plain = unicodedata.normalize("NFC", title).lower()
-    return re.sub(r"[\W_]+", "-", plain).strip("-")[:_MAX_SLUG].rstrip("-")
 
 
 class _RowStream(ReadTransaction):

@@ -12,8 +12,8 @@ from fabula.conversation import edits
 from fabula.conversation.participants import Participants
 from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import ENGLISH, join_names, message, show
-from fabula.store.save import make_slug
+from fabula.core.messages import ENGLISH, message, show
+from fabula.manuscript import projects
 from fabula.store.transaction import check_texts
 from fabula.workspace.chat.events import ChatEvents, MessageStored, PromptHandedOver, ReplyFailed, ReplyStored
 from fabula.workspace.chat.replies import ChatModel
@@ -26,7 +26,7 @@ from fabula.workspace.writing_options import ModelChoice
 
 if TYPE_CHECKING:
     from fabula.context.request import Principal
-    from fabula.manuscript.projects import ProjectSummary
+    from fabula.store.store import Store
     from fabula.workspace.workspace import Workspace
 
 
@@ -45,7 +45,7 @@ def open_thread(workspace: Workspace, request: ChatRequest, principal: Principal
         raise FabulaError(Code.TEXT_INVALID, message("This message is empty. Nothing was changed."))
     edits.check_length(request.message)
     check_texts({"message": request.message})  # before a thread is started for it
-    project = workspace.project(_find_project(workspace, request).id, principal)
+    project = workspace.project(_find_project(workspace.store, request), principal)
     if has_limits(project.principal):
         if not request.thread_id or request.mode or request.role_config or request.provider:
             raise refuse_request()
@@ -144,30 +144,22 @@ def _remove(thread: OpenThread) -> None:
         edits.remove_conversation(tx, thread.conversation_id)
 
 
-def _find_project(workspace: Workspace, request: ChatRequest) -> ProjectSummary:
-    """Find the project that a request names by id, by slug, or by both."""
-    known = workspace.projects()
-    named = [one for one in known if one.id == request.project_id] if request.project_id else known
-    if request.thread_slug:
-        slug = request.thread_slug
-        named = [one for one in named if slug in (one.id, make_slug(one.title))]
+def check_project_name(request: ChatRequest) -> None:
+    """Refuse a request that names its project neither by id nor by slug."""
     if not request.project_id and not request.thread_slug:
         raise FabulaError(
             Code.CHAT_PROJECT_MISSING,
             message("Name the project, by its id or by its thread slug. Nothing was changed."),
         )
-    if len(named) == 1:
-        return named[0]
-    asked = request.thread_slug or request.project_id or ""
-    if not named:
+
+
+def _find_project(store: Store, request: ChatRequest) -> str:
+    """Return the id of the project that a request names by id, by slug, or by both."""
+    check_project_name(request)
+    found = projects.find_by_slug(store, request.thread_slug) if request.thread_slug else request.project_id
+    if not found or request.project_id not in (None, "", found) or not store.has_project(found):
+        asked = request.thread_slug or request.project_id
         raise FabulaError(
             Code.PROJECT_NOT_FOUND, message("There is no project {name!r}. Nothing was changed.", name=asked)
         )
-    raise FabulaError(
-        Code.PROJECT_NOT_FOUND,
-        message(
-            "{name!r} may be more than one project: {ids}. Say which one by its id. Nothing was changed.",
-            name=asked,
-            ids=join_names(one.id for one in named),
-        ),
-    )
+    return found

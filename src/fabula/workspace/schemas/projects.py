@@ -27,6 +27,7 @@ class ProjectInfo(Schema):
 
     id: str
     number: int  # stays the same as long as the project is in the store
+    slug: str  # by which a chat request names the project; it stays the same when the title changes
     title: str
     kind: str
     language: str

@@ -1,21 +1,67 @@
-"""What a key may be limited to: projects, rights, and single verbs of the workspace (ppl-2).
+"""Keys of programs: made with limits, listed and revoked, by the owner of a store or by a person (ppl-2).
 
-A verb is named as `docs/verbs.md` has it: `project.search`, `codex.add`. A limit never gives anything that the person
-whose key it is does not have.
+A key may be limited to projects, rights, and single verbs of the workspace. A verb is named as `docs/verbs.md` has it:
+`project.search`, `codex.add`. A limit never gives anything that the person whose key it is does not have.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import FunctionType
 
-from fabula.access import Membership, Right
+from fabula import access
+from fabula.access import ApiKey, Membership, NewKey, Right
 from fabula.access.model import RIGHTS
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import join_alternatives, join_names, message
 from fabula.core.similar_names import find_similar_names
+from fabula.store.store import LOCAL_USER, Store
+from fabula.text.lookup import find_by_name
 from fabula.workspace.arguments import read_choice
+
+log = logging.getLogger("fabula.security")
+
+
+def list_keys(store: Store, owner: str | None = None) -> list[ApiKey]:
+    """List the keys of everybody, or of one person."""
+    with store.read(user=LOCAL_USER) as reading:
+        return access.list_keys(reading, owner)
+
+
+def create_key(
+    store: Store,
+    owner: str,
+    label: str,
+    *,
+    memberships: Mapping[str, Membership] | None,
+    projects: Sequence[str] = (),
+    rights: Sequence[str] = (),
+    verbs: Sequence[str] = (),
+    caller: str,
+) -> NewKey:
+    """Make the key of a program that works for its owner; `projects` are ids, and `caller` is named in the log.
+
+    Without memberships, the owner has all rights everywhere. Without projects, or without rights and verbs, the key is
+    as wide as its owner.
+    """
+    named, single = _read_rights(rights, owner, memberships, projects), _read_verbs(verbs)
+    with store.write(user=LOCAL_USER) as tx:
+        made = access.create_key(
+            tx, owner, label, projects=projects or None, rights=named or None, verbs=single or None
+        )
+    log.info("key made: %s of %s by %s", made.key.id, owner, caller)
+    return made
+
+
+def revoke_key(store: Store, key: str, *, owner: str | None = None, caller: str) -> ApiKey:
+    """Let a key open nothing any more: of anybody, or of one person."""
+    found = find_by_name(list_keys(store, owner), key, what=message("key"), names_of=lambda one: (one.label,))
+    with store.write(user=LOCAL_USER) as tx:
+        revoked = access.revoke_key(tx, found.id)
+    log.info("key revoked: %s of %s by %s", revoked.id, revoked.person, caller)
+    return revoked
 
 
 @cache
@@ -32,7 +78,7 @@ def list_key_verbs() -> tuple[str, ...]:
     )
 
 
-def read_key_verbs(verbs: Sequence[str]) -> list[str]:
+def _read_verbs(verbs: Sequence[str]) -> list[str]:
     """Return the verbs that a key names; an unknown one is refused with the nearest."""
     known = list_key_verbs()
     for one in verbs:
@@ -59,7 +105,7 @@ def _last(verb: str) -> str:
     return verb.rpartition(".")[2]
 
 
-def read_key_rights(
+def _read_rights(
     rights: Sequence[str], account: str, memberships: Mapping[str, Membership] | None, projects: Sequence[str]
 ) -> list[Right]:
     """Return the rights of a key; one that the account has in none of the key's projects is refused.
