@@ -3,6 +3,7 @@ export { default as Button } from "./Button.svelte";
 export { default as Columns } from "./Columns.svelte";
 export { default as Dialog } from "./Dialog.svelte";
 export { default as DropZone } from "./DropZone.svelte";
+export { default as EmphasisText } from "./EmphasisText.svelte";
 export { default as Empty } from "./Empty.svelte";
 export { default as Field } from "./Field.svelte";
 export { default as LayerBar } from "./LayerBar.svelte";

@@ -49,6 +49,8 @@ export const texts = defineTexts({
   failed: { en: "{name} could not answer: {why}", zh: "{name}未能回答：{why}" },
   isWriting: { en: "{name} is writing", zh: "{name}正在写" },
   noModel: { en: "No model is connected. This is the prompt for {name}; paste the answer below.", zh: "没有连接模型。这是给{name}的提示词，请把回答粘贴到下面。" },
+  copyPrompt: { en: "Copy the prompt", zh: "复制提示词" },
+  copied: { en: "Copied.", zh: "已复制。" },
   paste: { en: "Take this as the answer of {name}", zh: "作为{name}的回答" },
   round: { en: "Round {n}", zh: "第 {n} 轮" },
   scores: { en: "Points", zh: "得分" },
