@@ -22,6 +22,8 @@ export const texts = defineTexts({
   left: { en: "Left out", zh: "未用" },
   showAll: { en: { one: "{n} more", other: "{n} more" }, zh: "还有 {n} 项" },
   tokens: { en: { one: "{n} token", other: "{n} tokens" }, zh: "{n} 个词元" },
+  shownOf: { en: "{n} of {all} shown", zh: "显示 {all} 项中的 {n} 项" },
+  nothingIn: { en: "nothing in the prompt", zh: "提示词里没有" },
   pin: { en: "Pin “{name}” into the prompt", zh: "把「{name}」固定在提示词里" },
   exclude: { en: "Leave out “{name}”", zh: "不用「{name}」" },
   auto: { en: "Let the engine decide about “{name}”", zh: "由引擎决定「{name}」" },
