@@ -28,6 +28,7 @@ export const texts = defineTexts({
   greeting: { en: "How it begins; the others stay as alternatives", zh: "如何开场；其余的作为备选保留" },
   noGreeting: { en: "With nothing; you speak first", zh: "不用开场白，您先说" },
   you: { en: "you", zh: "您" },
+  cancel: { en: "Cancel", zh: "取消" },
   start: { en: "Start", zh: "开始" },
   say: { en: "Say something; @ asks somebody alone", zh: "说点什么；用 @ 单独问某人" },
   send: { en: "Send", zh: "发送" },
