@@ -41,7 +41,7 @@ export const texts = defineTexts({
   unit_recaps: { en: "recaps", zh: "篇回顾" },
   unit_milliseconds: { en: "ms", zh: "毫秒" },
   unit_seconds: { en: "seconds", zh: "秒" },
-  unit_megabytes: { en: "MB", zh: "MB" },
+  unit_megabytes: { en: "MB", zh: "兆字节" },
   unit_requests: { en: "requests a second", zh: "次/秒" },
   unit_dollars: { en: "US dollars", zh: "美元" },
   unit_share: { en: "= {n}", zh: "= {n}" },

@@ -79,8 +79,8 @@ export class Chat {
   private given: Pick<Writing, "insteadOf" | "goesOnFrom"> = {}; // of the turn that is followed
   readonly alternatives = $derived(groupAlternatives(this.branches));
 
-  private get path() {
-    return { project: story.id, conversation: this.id };
+  protected get path() {
+    return { project: story.project, conversation: this.id };
   }
 
   async load(id: string): Promise<void> {
