@@ -55,6 +55,7 @@ def test_a_player_talks_as_the_own_character_and_learns_no_role_of_others(
     page.get_by_role("option", name="Night").click()
     log = page.get_by_role("log")
     expect(log).to_contain_text(re.compile(r"You are (a|the) (werewolf|villager|seer)"))
+    expect(log.locator("b", has_text=re.compile("^$"))).to_have_count(0)  # a game speaks without a name
     page.get_by_label(re.compile("Say something")).fill("*She looks around.* Who is it?")
     page.get_by_role("button", name="Send").click()
     expect(log.locator("em", has_text="She looks around.")).to_be_visible()
