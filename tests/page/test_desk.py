@@ -887,6 +887,10 @@ def test_a_prompt_that_is_handed_over_stays_out_of_the_text_until_its_answer_is_
     expect(page.get_by_role("button", name="Copy the prompt")).to_be_visible()
     expect(page.locator(".cm-suggestion")).to_have_count(0)
     page.get_by_label("The answer").fill("Hope shut the door on the wind.")
+    handed = prompt.input_value()
+    page.reload()  # the prompt may have gone elsewhere already, and its answer comes back to it
+    expect(prompt).to_have_value(handed)
+    expect(page.get_by_label("The answer")).to_have_value("Hope shut the door on the wind.")
     page.get_by_role("button", name=re.compile("^Show it in the text")).click()
     expect(page.locator(".cm-suggestion")).to_contain_text("Hope shut the door on the wind.")
     expect(prompt).to_have_count(0)
@@ -896,6 +900,25 @@ def test_a_prompt_that_is_handed_over_stays_out_of_the_text_until_its_answer_is_
     assert "Hope shut the door on the wind." in story.chapters.read("ch-06").text
     page.reload()
     expect(page.get_by_label("Who writes")).to_have_value("clipboard")  # this browser remembers it
+    wait_saved(page)
+    expect(prompt).to_have_count(0)
+
+
+def test_a_prompt_that_is_put_away_does_not_come_back(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story)
+    page.get_by_label("Who writes").select_option(label="No model: hand me the prompt")
+    page.get_by_role("button", name=re.compile("^Hand me the prompt")).click()
+    prompt = page.get_by_label("The prompt", exact=True)
+    expect(prompt).to_be_visible()
+    page.get_by_role("tree").get_by_text("The Fires on the Strand").click()
+    expect(prompt).to_have_count(0)  # it belongs to the other chapter
+    page.go_back()
+    expect(prompt).to_be_visible()
+    page.get_by_role("button", name="Put the prompt away").click()
+    expect(prompt).to_have_count(0)
+    page.reload()
+    wait_saved(page)
+    expect(prompt).to_have_count(0)
 
 
 def test_words_of_the_chapter_that_break_a_rule_have_a_wavy_line(open_page: OpenPage, story: ProjectHandle) -> None:

@@ -48,7 +48,7 @@ def test_work_is_stopped_and_goes_on_without_a_reload(
 
 def test_the_limit_of_a_month_is_set(open_page: OpenPage, story: ProjectHandle) -> None:
     page = open_page(f"#/{story.id}/runs")
-    page.get_by_label("Limit in dollars a month").fill("2.5")
+    page.get_by_label("Limit a month").fill("2.5")
     page.get_by_role("button", name="Set", exact=True).click()
     expect(page.get_by_text("of US$2.50")).to_be_visible()
     assert story.jobs.read_spending().budget == 2_500_000

@@ -55,7 +55,7 @@ def test_the_bar_never_leaves(open_page: OpenPage, story: ProjectHandle, view: s
 
 def test_the_bar_counts_for_the_same_model_in_every_view(open_page: OpenPage, story: ProjectHandle) -> None:
     page = open_page(f"#/{story.id}/write/ch-06")
-    total = re.compile(r"/ 6,144$")
+    total = re.compile(r"/ 6,144 tokens$")
     expect(page.locator(".shell > footer .numbers").first).to_have_text(total)
     page = open_page(f"#/{story.id}/codex")
     expect(page.locator(".shell > footer .numbers").first).to_have_text(total)

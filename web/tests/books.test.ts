@@ -29,6 +29,17 @@ test("the title and the language of a book are changed from the list", async () 
   await waitFor(() => expect(sent).toEqual([{ title: "Mist", allowDuplicate: false }, { language: "zh" }]));
 });
 
+test("whoever plays a character in a book or writes in that of another neither retitles nor deletes it", async () => {
+  const rain = { ...fog, id: "r", title: "Rain" };
+  const snow = { ...fog, id: "s", title: "Snow", characters: 0 };
+  const role = (project: string, role: string) => ({ project, title: "", role, characters: null, documents: null, conversations: null });
+  const me = { id: "ann", name: "Ann", isStoreOwner: false, creatableProjects: 0, roles: [role("b", "owner"), role("r", "editor"), role("s", "player")] };
+  serve({ "GET /projects": { items: [fog, rain, snow], next: null }, "GET /model": model, "GET /account": me });
+  render(Start);
+  expect(await screen.findByText(/^you play a character/)).toBeTruthy();
+  expect(screen.getAllByRole("button", { name: /^(Change|Delete)/ }).map((one) => one.getAttribute("aria-label"))).toEqual(["Change the title or language of “Fog”", "Delete “Fog”"]);
+});
+
 test("a title that another book has is asked about", async () => {
   const sent: { allowDuplicate: boolean }[] = [];
   const refuse = () => new Response(JSON.stringify({ code: "STORE_DUPLICATE", detail: "There is a project 'Rain' already. (`allowDuplicate`)" }), { status: 409 });

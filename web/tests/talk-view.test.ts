@@ -96,6 +96,72 @@ test("a whisper of the person stays readable", async () => {
   expect(await screen.findByText("Only you.")).toBeTruthy();
 });
 
+/** A stream of a turn, as the server writes it. */
+function stream(events: object[]): () => Response {
+  const lines = events.map((one) => `event: ${(one as { event: string }).event}\ndata: ${JSON.stringify(one)}\n\n`);
+  return () => new Response(`${lines.join("")}event: done\ndata: {}\n\n`);
+}
+const handed = { event: "prompt", participantId: "persona:mara", name: "Mara", prompt: "You are Mara.", isCopied: false };
+
+test("a prompt that was handed over is there again after the page was left, with what was typed as its answer", async () => {
+  const said = [say("a", "Hello.")];
+  const sent: unknown[] = [];
+  const reply = { event: "reply", participantId: "persona:mara", name: "Mara", message: say("r", "Aye.", { speaker: "persona:mara", name: "Mara", role: "assistant" }) };
+  const answer = (body: unknown) => (sent.push(body), said.push(reply.message), stream([reply])());
+  const all = { ...answers("free_chat", said), "POST /projects/b/chats/k/send": stream([handed]), "POST /projects/b/chats/k/paste": answer };
+  serve(all);
+  const first = render(Talk);
+  await fireEvent.input(await screen.findByLabelText(/^Say something/), { target: { value: "Hello." } });
+  await fireEvent.click(screen.getByRole("button", { name: "Send" }));
+  await fireEvent.input(await screen.findByRole("textbox", { name: "Take this as the answer of Mara" }), { target: { value: "Aye" } });
+  first.unmount();
+  const second = render(Talk);
+  expect((await screen.findByLabelText<HTMLTextAreaElement>(/^No model is connected/)).value).toBe("You are Mara.");
+  const box = screen.getByRole<HTMLTextAreaElement>("textbox", { name: "Take this as the answer of Mara" });
+  expect(box.value).toBe("Aye");
+  await fireEvent.input(box, { target: { value: "Aye." } });
+  await fireEvent.click(screen.getByRole("button", { name: "Take this as the answer of Mara" }));
+  await screen.findByText("Aye.");
+  expect(sent).toMatchObject([{ participant: "persona:mara", text: "Aye.", insteadOf: "", goesOnFrom: "" }]);
+  second.unmount();
+  render(Talk);
+  await screen.findByText("Aye.");
+  expect(screen.queryByLabelText(/^No model is connected/)).toBeNull();
+});
+
+test("an answer from elsewhere to a reply that is given again stands beside that reply", async () => {
+  const sent: unknown[] = [];
+  const said = [say("r", "Nay.", { speaker: "persona:mara", name: "Mara", role: "assistant" })];
+  serve({ ...answers("free_chat", said), "POST /projects/b/chats/k/regenerate": stream([handed]), "POST /projects/b/chats/k/paste": (body: unknown) => (sent.push(body), stream([])()) });
+  render(Talk);
+  await fireEvent.click(await screen.findByRole("button", { name: "Again" }));
+  await fireEvent.input(await screen.findByRole("textbox", { name: "Take this as the answer of Mara" }), { target: { value: "Aye." } });
+  await fireEvent.click(screen.getByRole("button", { name: "Take this as the answer of Mara" }));
+  await waitFor(() => expect(sent).toMatchObject([{ insteadOf: "r", goesOnFrom: "" }]));
+});
+
+test("a prompt that was handed over is forgotten where somebody has spoken since", async () => {
+  const said = [say("a", "Hello.")];
+  serve({ ...answers("free_chat", said), "POST /projects/b/chats/k/send": stream([handed]) });
+  const first = render(Talk);
+  await fireEvent.input(await screen.findByLabelText(/^Say something/), { target: { value: "Hello." } });
+  await fireEvent.click(screen.getByRole("button", { name: "Send" }));
+  await screen.findByLabelText(/^No model is connected/);
+  first.unmount();
+  said.push(say("b", "Anybody?"));
+  render(Talk);
+  await screen.findByText("Anybody?");
+  expect(screen.queryByLabelText(/^No model is connected/)).toBeNull();
+});
+
+test("emphasis of what is said is shown as emphasis", async () => {
+  serve(answers("free_chat", [say("a", "*She smiles.* “Stay, <b>please</b>.”")]));
+  const { container } = render(Talk);
+  await screen.findByText("She smiles.");
+  expect(container.querySelector(".said em")!.textContent).toBe("She smiles.");
+  expect(container.querySelector(".said")!.textContent).toBe("She smiles. “Stay, <b>please</b>.”");
+});
+
 test("a quiz says how it is played, and that nobody has points", async () => {
   serve(answers("quiz", []));
   render(Talk);

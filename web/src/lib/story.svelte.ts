@@ -18,7 +18,11 @@ class Story {
   /** Goes up whenever the story changed, so that views can load again. */
   version = $state(0);
   private opening = 0;
+  /** What the person is in a book of which players see only their own part; null where the book is open. */
+  played = $state.raw<Schemas["RoleInfo"] | null>(null);
   readonly id = $derived(this.info?.id ?? "");
+  /** The id of the book, also for a player. */
+  readonly project = $derived(this.id || (this.played?.project ?? ""));
   /** The `lang` of the story's own text. */
   readonly lang = $derived(langOf(this.info?.language));
   /** What has text of its own, unlike parts and folders. */
@@ -27,11 +31,20 @@ class Story {
   async open(name: string): Promise<void> {
     const turn = ++this.opening;
     const path = { project: name };
-    const [info, chapters] = await Promise.all([
-      get("/projects/{project}", { path }),
-      getAll("/projects/{project}/chapters", { path }),
-    ]);
+    const loaded = await Promise.all([get("/projects/{project}", { path }), getAll("/projects/{project}/chapters", { path })]).catch(async (error: unknown) => {
+      const played = error instanceof Problem && error.status === 403 ? await findPlayed(name) : null;
+      if (!played) throw error;
+      return played;
+    });
     if (turn !== this.opening) return; // another one was opened meanwhile
+    this.played = Array.isArray(loaded) ? null : loaded;
+    if (!Array.isArray(loaded)) {
+      this.info = null;
+      this.chapters = [];
+      this.forgetEntries();
+      return;
+    }
+    const [info, chapters] = loaded;
     this.info = info;
     this.chapters = chapters;
     this.forgetEntries();
@@ -40,7 +53,7 @@ class Story {
 
   close(): void {
     this.opening++;
-    this.info = null;
+    this.info = this.played = null;
     this.chapters = [];
     this.forgetEntries();
   }
@@ -132,6 +145,12 @@ class Story {
   isRemoved(entryId: string): boolean {
     return this.areEntriesLoaded && !this.entries.some((one) => one.id === entryId);
   }
+}
+
+/** Return the part of the person in a book where they are a player. */
+async function findPlayed(project: string): Promise<Schemas["RoleInfo"] | null> {
+  const { roles } = await get("/account");
+  return roles.find((one) => one.project === project && one.role === "player") ?? null;
 }
 
 /** Read something again that may have been deleted meanwhile. */

@@ -11,7 +11,7 @@ interface Kept<T> {
   version: string;
 }
 
-const addressOf = (name: string) => untrack(() => `fabula.form.${story.id}.${name}`);
+const addressOf = (name: string) => untrack(() => `fabula.form.${story.project}.${name}`);
 
 /** Return what was typed into a form and not saved, or nothing. */
 export function readUnsaved<T>(name: string): Kept<T> | null {

@@ -6,6 +6,8 @@ import { context } from "../../lib/context.svelte";
 import { t } from "../../lib/i18n/index.svelte";
 import { story } from "../../lib/story.svelte";
 import { toasts } from "../../lib/toasts.svelte";
+import { readUnsaved, writeUnsaved } from "../../lib/unsaved.svelte";
+import type { HandedPrompt } from "./assistant.svelte";
 import { desk } from "./desk.svelte";
 import { showSuggestion } from "./suggestion";
 import { texts } from "./texts";
@@ -15,6 +17,16 @@ let rejected: { doc: Text; place: typeof place; lead: string } | null = null;
 let place = { documentId: "", cursorPosition: 0, selection: undefined as [number, number] | undefined };
 /** The text for which the prompt was made that was handed over. */
 let handed: Text | null = null;
+
+/** A prompt that was handed over, as this browser keeps it: its place, the hash of its text, and the answer so far. */
+interface KeptPrompt extends HandedPrompt {
+  place: typeof place;
+  text: string;
+  answer: string;
+}
+const nameKept = (chapter: string) => `desk.${chapter}.handed`;
+const readKept = (chapter: string) => readUnsaved<KeptPrompt>(nameKept(chapter))?.value;
+const forgetKept = () => writeUnsaved(nameKept(place.documentId), null);
 
 /** Ask the chosen skill at the cursor. The chapter is saved first, so that the answer fits the text it was written for. */
 export async function ask(again = ""): Promise<void> {
@@ -32,9 +44,45 @@ export async function ask(again = ""): Promise<void> {
     if (assistant.isProse) suggest();
     desk.up = "";
   }
+  forgetKept();
   await assistant.ask(place, again);
   if (assistant.state !== "done") hide();
+  await keepHanded();
   if (assistant.problem) toasts.show(assistant.problem, { kind: "bad", isOffline: assistant.isOffline });
+}
+
+/** Keep the prompt that was handed over, until it has its answer or is put away. */
+async function keepHanded(): Promise<void> {
+  const { assistant, editor } = desk;
+  const prompt = assistant.handed;
+  if (prompt && editor) writeUnsaved(nameKept(place.documentId), { ...prompt, place, text: await hash(editor.text), answer: "" } satisfies KeptPrompt);
+}
+
+/** Return what was typed as the answer to the prompt that was handed over. */
+export function readPasted(): string {
+  return readKept(place.documentId)?.answer ?? "";
+}
+
+/** Keep what is typed as the answer to the prompt that was handed over. */
+export function keepPasted(answer: string): void {
+  const kept = readKept(place.documentId);
+  if (kept) writeUnsaved(nameKept(place.documentId), { ...kept, answer });
+}
+
+/** Show the prompt again that was handed over in the chapter and still waits for an answer; returns whether there is one. */
+async function takeUpHanded(): Promise<boolean> {
+  const { assistant, chapter, editor } = desk;
+  const { id } = chapter;
+  const kept = readKept(id);
+  if (!kept || !editor) return false;
+  if (!assistant.skills.length) await assistant.load();
+  if (chapter.id !== id || assistant.state !== "idle" || !assistant.skills.some((one) => one.id === kept.skillId)) return false;
+  const isSame = kept.text !== "" && kept.text === (await hash(editor.text));
+  handed = isSame ? editor.view.state.doc : null;
+  ({ place } = kept);
+  assistant.hand(kept);
+  desk.hasSide = true;
+  return true;
 }
 
 /** Show the answer where it will stand. */
@@ -59,6 +107,7 @@ export function paste(text: string): void {
     place = { ...place, cursorPosition: at, selection: undefined };
   }
   assistant.paste(text);
+  if (assistant.state === "idle") forgetKept(); // an answer that is only read needs no decision
   if (!assistant.isProse) return;
   desk.up = "";
   suggest();
@@ -66,6 +115,7 @@ export function paste(text: string): void {
 
 /** Leave a prompt that was handed over without an answer. */
 export async function putAway(): Promise<void> {
+  forgetKept();
   await desk.assistant.reject();
 }
 
@@ -73,7 +123,7 @@ export async function putAway(): Promise<void> {
 export async function takeUp(runId = "", isShown = Boolean(runId)): Promise<void> {
   const { assistant, chapter, editor } = desk;
   const { id } = chapter;
-  if (!editor || !id || assistant.state !== "idle") return;
+  if (!editor || !id || assistant.state !== "idle" || (!runId && (await takeUpHanded()))) return;
   const found = await assistant.resume(id, runId);
   if (!found || chapter.id !== id) return;
   const { doc } = editor.view.state;
@@ -140,6 +190,7 @@ export async function rejectAll(): Promise<void> {
   const { editor } = desk;
   rejected = editor ? { doc: editor.view.state.doc, place, lead: assistant.lead } : null;
   hide();
+  forgetKept();
   const went = assistant.reject();
   editor?.view.focus();
   toasts.done(t(texts.rejected), () => void bringBack());
@@ -171,6 +222,7 @@ async function accept(text: string): Promise<void> {
   try {
     await chapter.save();
     const accepted = await assistant.accept(text);
+    forgetKept();
     if (skill === "entries") {
       await story.loadEntries();
       toasts.done(t(texts.acceptedEntries, { n: accepted.entries.length }));
@@ -185,6 +237,7 @@ async function accept(text: string): Promise<void> {
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== "CONTEXT_DOCUMENT_STALE" || !assistant.isProse) throw error;
     // The text was changed while the answer was written: it goes in as the writer's own words.
+    forgetKept();
     hide();
     assistant.clear();
     assistant.forgetInstruction();

@@ -186,6 +186,22 @@ export class Assistant {
     else this.finish();
   }
 
+  /** Show a prompt again that was handed over before and waits for its answer. */
+  hand({ prompt, runId, skillId, instruction }: HandedPrompt): void {
+    this.turn++;
+    this.skillId = skillId;
+    this.asked = instruction;
+    this.variants = [{ ...makeVariant(), text: prompt, runId, isDone: true }];
+    this.chosen = this.taken = 0;
+    this.edited = null;
+    this.state = "handed";
+  }
+
+  /** The prompt that waits for an answer, with what it was made for. */
+  get handed(): HandedPrompt | null {
+    return this.state === "handed" ? { prompt: this.prompt, runId: this.variant?.runId ?? "", skillId: this.skillId, instruction: this.asked } : null;
+  }
+
   /** Take what a person brought from elsewhere as the answer to the prompt that was handed over. */
   paste(text: string): void {
     const { variant } = this;
@@ -308,6 +324,14 @@ export class Assistant {
     const path = { project: story.id };
     await Promise.all(runs.map((run) => post("/projects/{project}/runs/{run}/reject", { path: { ...path, run } }).catch(() => undefined)));
   }
+}
+
+/** A prompt that was handed over: of which run and skill, and with which instruction. */
+export interface HandedPrompt {
+  prompt: string;
+  runId: string;
+  skillId: string;
+  instruction: string;
 }
 
 /** What was rejected, as it was shown. */

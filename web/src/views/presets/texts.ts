@@ -58,7 +58,7 @@ export const texts = defineTexts({
   any: { en: "any of them", zh: "任意一个" },
   all: { en: "all of them", zh: "全部" },
   noneOf: { en: "none of them", zh: "一个也没有" },
-  probability: { en: "How often, in %", zh: "出现概率（%）" },
+  probability: { en: "How often", zh: "出现概率" },
   moreConditions: { en: "It has further conditions, which stay as they are.", zh: "它还有其他条件，会原样保留。" },
   picture: { en: "The prompt, from top to bottom", zh: "提示词，自上而下" },
   recipe: { en: "Drawn for", zh: "用于" },

@@ -33,6 +33,18 @@ export const texts = defineTexts({
   value_warning: { en: "warnings and errors", zh: "警告和错误" },
   value_error: { en: "errors", zh: "错误" },
   value_critical: { en: "only what ends the server", zh: "只记致命错误" },
+  // what numbers count
+  unit_tokens: { en: "tokens", zh: "个词元" },
+  unit_characters: { en: "characters", zh: "个字符" },
+  unit_messages: { en: "messages", zh: "条消息" },
+  unit_rounds: { en: "rounds", zh: "轮" },
+  unit_recaps: { en: "recaps", zh: "篇回顾" },
+  unit_milliseconds: { en: "ms", zh: "毫秒" },
+  unit_seconds: { en: "seconds", zh: "秒" },
+  unit_megabytes: { en: "MB", zh: "兆字节" },
+  unit_requests: { en: "requests a second", zh: "次/秒" },
+  unit_dollars: { en: "US dollars", zh: "美元" },
+  unit_share: { en: "= {n}", zh: "= {n}" },
   // who can write
   onMachine: { en: "{name}, on this machine", zh: "{name}（本机）" },
   provider_local: { en: "The small model that comes with Fabula", zh: "随附的小模型" },

@@ -17,6 +17,27 @@ export function nameValue(value: unknown): string {
   return known ? t(known) : showValue(value);
 }
 
+/** Endings of the names of settings, and what their numbers count. */
+const UNITS: [RegExp, Text][] = [
+  [/tokens$|\.minimum$|^budget\..*\.maximum$/i, texts.unit_tokens],
+  [/chars$/i, texts.unit_characters],
+  [/messages$|historyPageSize$/i, texts.unit_messages],
+  [/rounds$/i, texts.unit_rounds],
+  [/recaps$|maxEntries$/i, texts.unit_recaps],
+  [/ms$/i, texts.unit_milliseconds],
+  [/seconds(perHour)?$/i, texts.unit_seconds],
+  [/megabytes(perHour)?$/i, texts.unit_megabytes],
+  [/requestsPerSecond$/i, texts.unit_requests],
+  [/usd$/i, texts.unit_dollars],
+];
+
+/** Return what the number of a setting counts; of a share, how many per cent it is. Nothing where its sentence says all. */
+export function nameUnit(name: string, value: unknown): string {
+  if (name.endsWith(".share")) return typeof value === "number" ? t(texts.unit_share, { n: formatNumber(value, { style: "percent", maximumFractionDigits: 1 }) }) : "";
+  const found = UNITS.find(([ending]) => ending.test(name));
+  return found ? t(found[1]) : "";
+}
+
 const BRANDS: Record<string, string> = { openai: "OpenAI", anthropic: "Anthropic", deepseek: "DeepSeek", openrouter: "OpenRouter" };
 const SERVERS: Record<string, string> = { ollama: "Ollama", "llama.cpp": "llama.cpp", vllm: "vLLM" }; // programs of this machine
 

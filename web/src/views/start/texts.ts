@@ -18,6 +18,7 @@ export const texts = defineTexts({
   yourBooks: { en: "Your books", zh: "您的作品" },
   changed: { en: "changed {time}", zh: "修改于 {time}" },
   characters: { en: "{n} characters", zh: "{n} 字符" },
+  played: { en: "you play a character", zh: "您扮演其中的角色" },
   deleted: { en: "“{title}” was deleted.", zh: "《{title}》已删除。" },
   change: { en: "Change", zh: "修改" },
   changeOne: { en: "Change the title or language of “{title}”", zh: "修改《{title}》的书名或语言" },

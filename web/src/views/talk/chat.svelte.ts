@@ -2,7 +2,8 @@
 import { get, getAll, post, put, type Schemas } from "../../lib/api";
 import { EventStream } from "../../lib/events";
 import { readProvider, writeProvider } from "../../lib/providers";
-import { story } from "../../lib/story.svelte";
+import { story, type Entry } from "../../lib/story.svelte";
+import { readUnsaved, writeUnsaved } from "../../lib/unsaved.svelte";
 
 export type Message = Schemas["MessageInfo"];
 export type Participant = Schemas["ParticipantInfo"];
@@ -23,7 +24,18 @@ export interface Writing {
   name: string;
   text: string;
   problem: string;
+  /** What is handed over where no model answers, and what a person has typed as the answer so far. */
   prompt: string;
+  answer: string;
+  /** The reply that the answer stands beside, or that it goes on from. */
+  insteadOf?: string;
+  goesOnFrom?: string;
+}
+
+/** Prompts that wait for an answer from elsewhere, and the message they stand behind. */
+interface HandedPrompts {
+  after: string;
+  prompts: Writing[];
 }
 
 const PAGE = 60;
@@ -36,11 +48,22 @@ export function groupAlternatives(branches: readonly Message[]): Map<string, Mes
   return new Map([...byParent.values()].flatMap((group) => group.map((one) => [one.id, group] as const)));
 }
 
+/** Return the characters of the codex who are not here: by the id of their entry, and by a name that nobody else has. */
+export function listAbsent(entries: readonly Entry[], present: readonly Participant[]): Entry[] {
+  const people = entries.filter((one) => one.type === "character");
+  const ids = new Set(present.map((one) => one.id.slice(one.id.indexOf(":") + 1)));
+  const names = new Set(present.map((one) => one.name));
+  const isOnly = (name: string) => people.filter((one) => one.name === name).length === 1;
+  return people.filter((one) => !ids.has(one.id) && !(names.has(one.name) && isOnly(one.name)));
+}
+
 /** Return what is being typed behind an @ at the cursor, or nothing. */
 export function findMention(text: string, cursor: number): { start: number; word: string } | null {
   const found = /(^|[\s，。、（(“"])@([^\s@，。、]*)$/u.exec(text.slice(0, cursor));
   return found ? { start: found.index + found[1]!.length, word: found[2]! } : null;
 }
+
+const nameHanded = (conversation: string) => `talk.${conversation}.handed`;
 
 export class Chat {
   id = $state("");
@@ -53,10 +76,11 @@ export class Chat {
   /** The provider that answers in this conversation in place of the settings. */
   provider = $state("");
   private stream: EventStream | undefined;
+  private given: Pick<Writing, "insteadOf" | "goesOnFrom"> = {}; // of the turn that is followed
   readonly alternatives = $derived(groupAlternatives(this.branches));
 
-  private get path() {
-    return { project: story.id, conversation: this.id };
+  protected get path() {
+    return { project: story.project, conversation: this.id };
   }
 
   async load(id: string): Promise<void> {
@@ -66,6 +90,7 @@ export class Chat {
     this.messages = this.branches = [];
     this.before = null;
     await this.refresh();
+    if (id === this.id) this.restoreHanded();
   }
 
   /** Show nothing any more. */
@@ -114,15 +139,30 @@ export class Chat {
 
   again(message: Message): Promise<void> {
     this.messages = this.messages.filter((one) => one.id !== message.id);
-    return this.follow("regenerate", { messageName: message.id });
+    return this.follow("regenerate", { messageName: message.id }, { insteadOf: message.id });
   }
 
   more(message: Message): Promise<void> {
-    return this.follow("continue", { messageName: message.id });
+    return this.follow("continue", { messageName: message.id }, { goesOnFrom: message.id });
   }
 
-  paste(participant: string, text: string): Promise<void> {
-    return this.follow("paste", { participant, text });
+  /** Take what a person brought as the answer to a prompt that was handed over. */
+  paste({ id, answer, insteadOf = "", goesOnFrom = "" }: Writing, documentId: string | null): Promise<void> {
+    return this.follow("paste", { participant: id, text: answer, insteadOf, goesOnFrom, documentId });
+  }
+
+  /** Keep prompts that wait for an answer in this browser, with what was typed; where none waits, forget them. */
+  keepHanded(): void {
+    const prompts = this.writing.filter((one) => one.prompt);
+    const handed: HandedPrompts = { after: this.messages.at(-1)?.id ?? "", prompts };
+    writeUnsaved(nameHanded(this.id), prompts.length ? handed : null);
+  }
+
+  /** Show prompts again that wait for an answer, unless somebody has spoken since. */
+  private restoreHanded(): void {
+    const kept = readUnsaved<HandedPrompts>(nameHanded(this.id))?.value;
+    if (kept?.after === (this.messages.at(-1)?.id ?? "") && !this.isBusy) this.writing = kept.prompts;
+    else if (kept) writeUnsaved(nameHanded(this.id), null);
   }
 
   async select(message: Message): Promise<void> {
@@ -154,19 +194,27 @@ export class Chat {
     writeProvider(this.id, provider || null);
   }
 
-  private async follow(verb: string, body: object): Promise<void> {
+  /** `again` names the reply that is given again or goes on, for an answer from elsewhere. */
+  private async follow(verb: string, body: object, again: Pick<Writing, "insteadOf" | "goesOnFrom"> = {}): Promise<void> {
     if (this.isBusy) return;
     this.isBusy = true;
+    this.given = again;
+    const { id } = this;
+    const handed = this.writing.filter((one) => one.prompt);
     this.writing = [];
     const stream = new EventStream(`/projects/{project}/chats/{conversation}/${verb}`, this.path, { ...body, provider: this.provider });
     this.stream = stream;
     try {
-      for await (const event of stream.read()) this.apply(event.data as ChatEvent);
+      for await (const event of stream.read()) if (id === this.id) this.apply(event.data as ChatEvent);
+    } catch (error) {
+      if (id === this.id) this.writing = [...handed, ...this.writing]; // nobody has answered them
+      throw error;
     } finally {
       this.isBusy = false;
       this.stream = undefined;
-      this.writing = this.writing.filter((one) => one.problem || one.prompt);
+      if (id === this.id) this.writing = this.writing.filter((one) => one.problem || one.prompt);
       await this.refresh();
+      if (id === this.id) this.keepHanded();
     }
   }
 
@@ -174,7 +222,7 @@ export class Chat {
   apply(event: ChatEvent): void {
     const of = (id: string) => this.writing.find((one) => one.id === id);
     if (event.event === "message" || event.event === "announcement") this.add(event.message);
-    else if (event.event === "start") this.writing = [...this.writing.filter((one) => one.id !== event.participantId), { id: event.participantId, name: event.name, text: "", problem: "", prompt: "" }];
+    else if (event.event === "start") this.writing = [...this.writing.filter((one) => one.id !== event.participantId), { id: event.participantId, name: event.name, text: "", problem: "", prompt: "", answer: "" }];
     else if (event.event === "delta") {
       const one = of(event.participantId);
       if (one) one.text += event.text;
@@ -189,7 +237,7 @@ export class Chat {
       if (one) Object.assign(one, { problem: event.error.message, text: event.text });
     } else if (event.event === "prompt") {
       const rest = this.writing.filter((one) => one.id !== event.participantId);
-      this.writing = [...rest, { id: event.participantId, name: event.name, text: "", problem: "", prompt: event.prompt }];
+      this.writing = [...rest, { id: event.participantId, name: event.name, text: "", problem: "", prompt: event.prompt, answer: "", ...this.given }];
     } else if (event.event === "end" && this.info) this.info = { ...this.info, mode: event.mode, state: event.modeState };
   }
 
