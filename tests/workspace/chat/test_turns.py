@@ -15,7 +15,7 @@ from fabula.conversation.modes import Mode, Step, Turn
 from fabula.core.errors import Code, FabulaError
 from fabula.llm.providers.clipboard import ClipboardProvider
 from fabula.settings.edits import set_value
-from fabula.store.store import LOCAL_USER
+from fabula.store.store import LOCAL_USER, Store
 from fabula.workspace.chat import (
     MessageStored,
     PromptHandedOver,
@@ -271,9 +271,9 @@ def test_a_first_reply_given_again_keeps_who_came_before_it(pier: ProjectHandle)
 
 
 def test_a_reply_given_again_is_told_of_other_conversations_what_all_who_were_there_may_know(
-    pier: ProjectHandle,
+    pier: ProjectHandle, store: Store
 ) -> None:
-    with pier.store.write(project=pier.id) as tx:
+    with store.write(project=pier.id) as tx:
         set_value(tx, "History.RelevantHistory", "classic", scope="project")
     quay = pier.conversations.start(["Ann", "Mara"], title="Quay").id
     pier.conversations.record(quay, "The boat is called KITTIWAKE.", speaker="Ann")
@@ -452,8 +452,8 @@ def test_no_prompt_shows_the_sign_of_a_mention_after_a_correction_or_where_a_mes
     assert "@Mara" not in repeated
 
 
-def test_somebody_who_was_away_for_long_goes_on_from_their_last_prompt(pier: ProjectHandle) -> None:
-    with pier.store.write(project=pier.id) as tx:
+def test_somebody_who_was_away_for_long_goes_on_from_their_last_prompt(pier: ProjectHandle, store: Store) -> None:
+    with store.write(project=pier.id) as tx:
         set_value(tx, "maxHistoryTokens", 300, scope="project")
 
     def ask_bo() -> list[str]:
