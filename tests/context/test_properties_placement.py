@@ -153,7 +153,13 @@ def expected(
     nodes = completed(preset)
     anchors = {node.anchor for node in nodes if node.anchor}
     found = [
-        Wish(node.content, wish.depth, wish.anchor_target, wish.anchor_position, wish.order)
+        Wish(
+            node.content,
+            wish.depth,
+            wish.anchor_target,
+            wish.anchor_position if wish.depth is None else "after",
+            wish.order,
+        )
         for node in nodes
         if node.type == "message" and (wish := node.injection_strategy) is not None
     ]
@@ -173,7 +179,9 @@ def expected(
         return by_order([one for one in moved if one.depth is None and one.anchor == anchor and one.side == side])
 
     talk = [f"⟦h{at}⟧" for at in range(messages)] + (["⟦input⟧"] if closing == "input" else [])
-    turn = ["⟦turn⟧"] if closing == "turn" else []  # which is no message by depth, and stands before depth 0
+    turn = ["⟦turn⟧"] if closing == "turn" else []  # which is no message by depth
+    before_end = by_order([wish for wish in moved if wish.depth == 0 and wish.side == "before"])
+    at_end = by_order([wish for wish in moved if wish.depth == 0 and wish.side == "after"])
     conversation: list[str] = []
     depths = sorted({wish.depth for wish in moved if wish.depth is not None}, reverse=True)
     for at in range(len(talk) + 1):
@@ -181,8 +189,10 @@ def expected(
         for depth in depths:
             if depth and min(depth, len(talk)) == following:
                 conversation += by_order([wish for wish in moved if wish.depth == depth])
+        if closing == "input" and following == 1:
+            conversation += before_end
         conversation += talk[at : at + 1]
-    conversation += [*turn, *by_order([wish for wish in moved if wish.depth == 0])]
+    conversation += {"input": at_end, "turn": [*before_end, *turn, *at_end], "": [*at_end, *before_end]}[closing]
 
     own = {name: [f"⟦{name}⟧"] for name in LAYERS}
     own["retrieved"] = ["⟦retrieved⟧", *(fragment.text for fragment in fragments if fragment.text not in away)]

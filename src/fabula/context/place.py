@@ -1,9 +1,9 @@
 """Place: put fragments and preset messages in order, by depth and anchor (inj-2 … inj-4); no empty layers (ctx-4).
 
 Injection by depth and by anchor happens here and nowhere else. Depth N means that N messages of the conversation
-follow, the current input counting as one; the line that says who speaks next is none. At one place a higher `order`
-comes first, and equal ones keep the order of the list. A message whose anchor is missing stays where it is listed, with
-a warning.
+follow, the current input counting as one; the line that says who speaks next is none, and at depth 0 `side` says on
+which side of it. At one place a higher `order` comes first, and equal ones keep the order of the list. A message whose
+anchor is missing stays where it is listed, with a warning.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from fabula.context.candidates import Candidates
 from fabula.context.fit import Selection
 from fabula.context.measure import Measure, MeasuredFragment, TextBlock
 from fabula.context.order import RetrievedOrder
+from fabula.context.recipes import NOVEL
 from fabula.context.recipes.preset import CompletePreset, Node, NodeText
+from fabula.context.request import Request
 from fabula.context.trace import Reason, Verdict
 from fabula.core.errors import Code
 from fabula.core.fragment import Placement, Role
@@ -27,6 +29,18 @@ from fabula.text.windows import BLOCK_SEPARATOR
 
 TURN, MODE_NOTE = "turn", "mode"  # sources of what says who speaks next
 TURN_SOURCES = frozenset({TURN, MODE_NOTE})
+
+
+_BEFORE_INPUT, _BEFORE_TURN = Placement(depth=1), Placement(depth=0, side="before")
+
+
+def place_own(request: Request) -> Placement:
+    """Return where a prompt for a participant has what not everybody present is told.
+
+    It stands before the input. Without one it stands behind the newest message, which all have in common.
+    """
+    has_turn = request.speaker_id and request.conversation_id and request.recipe not in ("", NOVEL.name)
+    return _BEFORE_TURN if has_turn and not request.additional_input else _BEFORE_INPUT
 
 
 class Slot(Struct, gc=False):
@@ -99,6 +113,7 @@ class _Injector:
         self._placed = placed
         self.by_anchor: dict[tuple[str, str], list[_Injected]] = {}
         self.by_depth: dict[int, list[_Injected]] = {}
+        self.before_turn: list[_Injected] = []
 
     def take_nodes(self, preset: CompletePreset) -> Sequence[NodeText]:
         """Take the preset's messages that are injected; return the nodes that stay where they are listed."""
@@ -110,7 +125,8 @@ class _Injector:
             if node.type != "message" or strategy is None:
                 staying.append(text)
             elif content:
-                placement = Placement(strategy.depth, strategy.anchor_target, strategy.anchor_position, strategy.order)
+                side = strategy.anchor_position if strategy.depth is None else "after"
+                placement = Placement(strategy.depth, strategy.anchor_target, side, strategy.order)
                 slot = Slot(role, "preset", [self._measure.make_block(content)])
                 title = node.id or message("Message {number} of the preset", number=name)
                 if not self._take(slot, placement, f"preset:{name}", title):
@@ -137,7 +153,9 @@ class _Injector:
     def _take(self, slot: Slot, placement: Placement, source: str, title: Sentence | str) -> bool:
         """Keep a slot for its depth or anchor; False when it stays where it is listed."""
         anchor, injected = placement.anchor, (placement.order, slot)
-        if placement.depth is not None:
+        if placement.depth == 0 and placement.side == "before":
+            self.before_turn.append(injected)
+        elif placement.depth is not None:
             self.by_depth.setdefault(placement.depth, []).append(injected)
         elif anchor in self._anchors:
             self.by_anchor.setdefault((anchor or "", placement.side), []).append(injected)
@@ -245,7 +263,7 @@ def _place_conversation(
     if candidates.instruction:
         is_message.append(any(piece.fragment.source not in TURN_SOURCES for piece in candidates.instruction))
         messages.append(Slot(role, "immediate", [piece.block for piece in candidates.instruction]))
-    if not injector.by_depth and not order.late:
+    if not injector.by_depth and not injector.before_turn and not order.late:
         return messages
     late: dict[str, list[MeasuredFragment]] = {}
     for piece in order.late:
@@ -259,6 +277,8 @@ def _place_conversation(
             following -= 1
         elif index == 0:  # nobody has said anything yet: there is only the line that says who speaks next
             slots += injector.at_depth(following + 1, is_oldest=True)
+        if index == len(messages) - bool(candidates.instruction):
+            slots += _in_order(injector.before_turn)
         if index == 0 and "" in blocks:  # no message is shown
             slots.append(blocks[""])
         if index < len(messages):

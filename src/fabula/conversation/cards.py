@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fabula.context.preset_macros import CHANGING_DEPTH
 from fabula.conversation.model import GREETING, Message
@@ -173,11 +174,11 @@ def _describe_scenario(text: str, name: str) -> Sentence:
 
 
 def offer_own_parts(
-    owner: CardOwner, project_id: str, language: str, macros: MacroExpander, *, end_depth: int | None
+    owner: CardOwner, project_id: str, language: str, macros: MacroExpander, *, end: Placement | None
 ) -> Iterable[Fragment]:
     """Offer what only the character who speaks is told: examples, depth prompt, instructions behind the history.
 
-    Where `end_depth` is given, among several, none of it stands further from the end than that.
+    Where an `end` is given, among several, none of it stands further from the end than there.
     """
     card, name, own = owner.card, owner.name, frozenset({owner.id})
     heading = message("[An example of how {name} speaks]", name=name).render(language)
@@ -185,10 +186,10 @@ def offer_own_parts(
     for number, raw in enumerate(examples):
         text = macros.expand(raw, char=owner.char, find_text=card.find_text).strip()
         order = EXAMPLES_FIRST - number
-        if end_depth is None:
+        if end is None:
             placement = place_stably(raw, Placement(anchor=HISTORY_ANCHOR, side="before", order=order))
         else:
-            placement = Placement(depth=end_depth, order=order)
+            placement = replace(end, order=order)
         yield make_part(
             f"card:{owner.id}#example-{number + 1}",
             f"{heading}\n{text}",
@@ -200,16 +201,24 @@ def offer_own_parts(
             layer=Layer.RETRIEVED,
             score=EXAMPLE_SCORE * (1 - number / len(examples)),
         )
-    depth = card.depth if end_depth is None else min(card.depth, end_depth)
-    texts: tuple[tuple[str, str, int, Role, Sentence], ...] = (
+    at_depth = Placement(depth=card.depth)
+    if end is not None and card.depth >= (end.depth or 0):
+        at_depth = end
+    texts: tuple[tuple[str, str, Placement, Role, Sentence], ...] = (
         (
             "depth",
             card.depth_prompt,
-            depth,
+            at_depth,
             card.depth_role,
             message("the depth prompt of the card of who speaks next"),
         ),
-        ("post-history", card.post_history, 0, "system", message("the card's instructions behind the history")),
+        (
+            "post-history",
+            card.post_history,
+            Placement(depth=0),
+            "system",
+            message("the card's instructions behind the history"),
+        ),
     )
     for part, raw, at, role, explanation in texts:
         text = macros.expand(raw.strip(), char=owner.char, original="", find_text=card.find_text).strip()
@@ -219,7 +228,7 @@ def offer_own_parts(
                 text,
                 project_id,
                 name_part(owner, part, language),
-                Placement(depth=at),
+                at,
                 own,
                 explanation,
                 role=role,

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from fabula.context.gate import judge_fragment
 from fabula.context.gather import FunctionSource
 from fabula.context.phrases import IDENTITY
+from fabula.context.place import place_own
 from fabula.context.recipes import NOVEL
 from fabula.context.request import Request, SourceRequest
 from fabula.conversation.author_note import offer_note
@@ -42,7 +43,6 @@ from fabula.core.story import READER_ONLY, Vantage
 from fabula.core.view import View
 from fabula.text.macros import MacroValues, is_changing
 
-PERSONA_DEPTH = 1  # the newest message follows
 _ORIGINAL = re.compile(r"\{\{\s*original\s*\}\}", re.IGNORECASE)
 _NO_CARD = CardTexts()
 
@@ -91,7 +91,7 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
                 text=message("[Not here now: {names}]", names=names).render(language),
                 project_id=project_id,
                 score=1.0,
-                placement=Placement(depth=PERSONA_DEPTH),
+                placement=place_own(request),
                 explanation=message("who takes part and is away"),
             )
     speaker = _find_speaker(request, view)
@@ -129,12 +129,12 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
                 text,
                 project_id,
                 name_part(owner, source.partition("#")[2] or "persona", language),
-                Placement(depth=PERSONA_DEPTH),
+                place_own(request),
                 frozenset({speaker.id}),
                 message("the persona of who speaks next"),
             )
-    end = None if is_between_two else PERSONA_DEPTH
-    yield from offer_own_parts(owner, project_id, language, macros, end_depth=end)
+    end = None if is_between_two else place_own(request)
+    yield from offer_own_parts(owner, project_id, language, macros, end=end)
 
 
 def is_player(participant: str) -> bool:
@@ -237,7 +237,7 @@ def place_for_listeners(fragment: Fragment, attendance: Attendance, source_reque
     """Put a text that not everybody present knows behind what is the same in every speaker's prompt."""
     if source_request.is_common(fragment.source, fragment.known_to, attendance.present):
         return fragment
-    return replace(fragment, placement=Placement(depth=PERSONA_DEPTH))
+    return replace(fragment, placement=place_own(source_request.request))
 
 
 def find_card(view: View, participant_id: str) -> CardTexts:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from fabula.context.gate import judge_fragment
 from fabula.context.order import OFTEN_CHANGING
+from fabula.context.place import place_own
 from fabula.context.reasons import explain_unnamed
 from fabula.context.request import SourceRequest, has_limits
 from fabula.context.trace import Reason, Verdict
@@ -61,7 +62,6 @@ MAX_NEED_HITS = 8  # among which they are looked for
 MIN_NEED_TERMS = 2  # that such a passage shares with its question
 PREVIOUS_BONUS = 1.5  # factor for a passage of the last prompt, which a new one must beat
 WAIT_SECONDS = 5.0  # for the index, where the last prompt held passages: a model takes longer to read it anew
-OWN_DEPTH = 1  # of a message that not everybody in a chat heard: only the newest message follows
 _MAX_WORDS = 4  # named as the reason
 _UNLIMITED = 1 << 60
 _TITLE_CHARACTERS = 24  # of a passage that its title shows
@@ -458,4 +458,4 @@ def _find_placement(
     if scope.messages is None or passage.known_to is None or not document_id.startswith(CONVERSATION_PREFIX):
         return None
     is_common = source_request.is_common(passage.source, passage.known_to, scope.messages.present)
-    return None if is_common else Placement(depth=OWN_DEPTH)
+    return None if is_common else place_own(source_request.request)

@@ -470,3 +470,15 @@ def test_somebody_who_was_away_for_long_goes_on_from_their_last_prompt(pier: Pro
         pier.conversations.record("Pier", f"This is line {number}, and nothing came of it.", speaker="Ann")
     pier.conversations.join("Pier", "Bo")
     assert ask_bo() == before
+
+
+def test_what_the_speaker_alone_is_told_stands_before_the_input_and_else_behind_the_newest_message(
+    pier: ProjectHandle,
+) -> None:
+    model = ScriptedProvider()
+    collect(pier.chat.send("Pier", "@Mara is the LAMP lit?", model=model))
+    prompt = model.prompts[-1][1]
+    assert prompt.index("PERSONA-MARA") < prompt.index("LAMP") < prompt.index("speaks next")
+    collect(pier.chat.ask("Pier", ["Bo"], model=model))
+    prompt = model.prompts[-1][1]
+    assert prompt.index("LAMP") < prompt.index("I am Mara.") < prompt.index("PERSONA-BO") < prompt.index("speaks next")

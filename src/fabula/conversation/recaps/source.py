@@ -17,11 +17,12 @@ from msgspec.structs import replace
 
 from fabula.context.gate import judge_visibility
 from fabula.context.gather import FunctionSource
+from fabula.context.place import place_own
 from fabula.context.request import Request, SourceRequest
 from fabula.conversation.model import Conversations, Message
 from fabula.conversation.participant_texts import ParticipantText, ParticipantTexts
 from fabula.conversation.participants import Participants
-from fabula.conversation.personas import PERSONA_DEPTH, place_for_listeners
+from fabula.conversation.personas import place_for_listeners
 from fabula.conversation.presence import Attendance
 from fabula.conversation.recaps.snapshot import (
     PINNED_SCORE,
@@ -30,7 +31,7 @@ from fabula.conversation.recaps.snapshot import (
     RecapSnapshot,
     make_earlier_fragment,
 )
-from fabula.core.fragment import EarlierMessage, Fragment, Layer, Placement, Tier, Visibility
+from fabula.core.fragment import EarlierMessage, Fragment, Layer, Tier, Visibility
 from fabula.core.messages import message
 from fabula.core.relevance import EARLIER_MESSAGE, PASSAGE, score_in_range
 from fabula.core.story import Position, Timeline
@@ -168,7 +169,7 @@ def _offer_fixed_prompts(
             title=people.name_of(item.participant_id),
             tier=Tier.FIXED,
             score=1.0,
-            placement=Placement(depth=PERSONA_DEPTH) if item.is_private else None,
+            placement=place_own(request) if item.is_private else None,
             known_to=frozenset({item.participant_id}) if item.is_private else None,
             explanation=message("a fixed prompt"),
         )
