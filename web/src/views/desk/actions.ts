@@ -219,8 +219,14 @@ async function accept(text: string): Promise<void> {
   const { assistant, chapter, editor } = desk;
   if (assistant.state !== "done" || !editor) return;
   const skill = assistant.skill?.answer;
+  const start = place.selection && skill === "replace" ? place.selection[0] : place.cursorPosition;
+  const findEnd = (whole: string) => {
+    const at = whole.indexOf(text, start);
+    return at < 0 ? -1 : at + text.length;
+  };
   try {
     await chapter.save();
+    editor.findCursor = findEnd; // in the same step as the text, so that the cursor comes with it when it is redone
     const accepted = await assistant.accept(text);
     forgetKept();
     if (skill === "entries") {
@@ -231,9 +237,8 @@ async function accept(text: string): Promise<void> {
     assistant.clear();
     assistant.forgetInstruction();
     await chapter.refresh();
-    const start = place.selection && skill === "replace" ? place.selection[0] : place.cursorPosition;
-    const end = editor.text.indexOf(text, start);
-    if (end >= 0) editor.reveal(end + text.length);
+    const end = findEnd(editor.text);
+    if (end >= 0) editor.reveal(end);
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== "CONTEXT_DOCUMENT_STALE" || !assistant.isProse) throw error;
     // The text was changed while the answer was written: it goes in as the writer's own words.
@@ -244,6 +249,8 @@ async function accept(text: string): Promise<void> {
     editor.view.dispatch({ selection: { anchor: Math.min(place.cursorPosition, editor.view.state.doc.length) } });
     editor.insert(text);
     toasts.show(t(texts.keptAsText));
+  } finally {
+    editor.findCursor = undefined;
   }
   context.refresh();
 }
