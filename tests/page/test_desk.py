@@ -1159,3 +1159,50 @@ def test_what_is_typed_while_it_is_saved_is_saved_when_the_view_is_left(
     held[0].continue_()
     page.unroute("**/chapters/ch-06")
     wait_text(story, "ch-06", f"{before} It rained. It snowed.")
+
+
+def test_the_rejected_rest_of_an_answer_comes_back_before_the_accepted_sentence_goes(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    type_at_end(page, "")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    whole = page.locator(".cm-suggestion").inner_text().split()
+    page.locator(".cm-content").press("Control+ArrowRight")
+    taken = page.locator(".cm-suggestion .taken").inner_text().split()
+    page.locator(".cm-content").press("Escape")
+    expect(page.get_by_text("The rest of the answer was left out.")).to_be_visible()
+    accepted = story.chapters.read("ch-06").text
+    assert accepted[len(before) :].split() == taken
+    page.locator(".cm-content").press("Control+z")
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    assert page.locator(".cm-suggestion").inner_text().split() == whole[len(taken) :]
+    page.locator(".cm-content").press("Tab")
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    wait_outcome(story, "accepted")
+    complete = story.chapters.read("ch-06").text
+    assert complete[len(before) :].split() == whole
+    for expected in (accepted, before):
+        page.locator(".cm-content").press("Control+z")
+        wait_text(story, "ch-06", expected)
+
+
+def test_without_a_wish_for_the_rest_the_next_key_takes_the_accepted_sentence_out(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    type_at_end(page, "")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    page.locator(".cm-content").press("Control+ArrowRight")
+    page.locator(".cm-content").press("Escape")
+    expect(page.get_by_text("The rest of the answer was left out.")).to_be_visible()
+    page.locator(".cm-content").press("Control+z")
+    expect(page.locator(".cm-suggestion")).to_be_visible()
+    page.locator(".cm-content").press("Control+z")
+    wait_text(story, "ch-06", before)
+    page.locator(".cm-content").press("Escape")
+    expect(page.locator(".cm-suggestion")).to_have_count(0)

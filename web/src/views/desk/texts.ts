@@ -55,6 +55,7 @@ export const texts = defineTexts({
   again: { en: "Again", zh: "重写" },
   reject: { en: "Reject", zh: "拒绝" },
   rejected: { en: "The answer was rejected.", zh: "已拒绝这个回答。" },
+  rejectedRest: { en: "The rest of the answer was left out.", zh: "回答的其余部分没有采用。" },
   edit: { en: "Edit", zh: "修改" },
   writing: { en: "Writing", zh: "正在写" },
   stillWriting: { en: "An answer for this chapter is still being written. It will stand here when it is done.", zh: "本章还有一个回答正在写，写完后会出现在这里。" },
