@@ -1206,3 +1206,25 @@ def test_without_a_wish_for_the_rest_the_next_key_takes_the_accepted_sentence_ou
     wait_text(story, "ch-06", before)
     page.locator(".cm-content").press("Escape")
     expect(page.locator(".cm-suggestion")).to_have_count(0)
+
+
+def test_a_place_is_left_out_of_what_is_replaced_in_the_book(open_page: OpenPage, story: ProjectHandle) -> None:
+    chapter = story.chapters.add("Rope", after="ch-06")
+    story.chapters.write(chapter.id, "\n\n".join(["Zorp and zorp, zorps and Zorp."] * 20))
+    page = open_chapter(open_page, story, chapter.id)
+    page.keyboard.press("Control+Shift+F")
+    dialog = page.get_by_role("dialog", name="Find and replace in the book")
+    dialog.get_by_label("Find").fill("zorp")
+    dialog.get_by_label("Replace with").fill("yarn")
+    dialog.get_by_label("Match case").uncheck()
+    dialog.get_by_label("Whole words only").check()
+    dialog.get_by_role("button", name="Find", exact=True).click()
+    expect(dialog.get_by_text("60 places in 1 chapter")).to_be_visible()
+    expect(dialog.locator("del").first).to_have_text("Zorp")
+    assert dialog.evaluate("one => one.scrollHeight <= one.clientHeight")  # what is in it scrolls, and nothing else
+    assert dialog.locator(".content").evaluate("one => one.scrollHeight > one.clientHeight")
+    dialog.get_by_role("checkbox", name=re.compile("^Replace here")).nth(1).uncheck()
+    dialog.get_by_role("button", name="Replace 59 places").click()
+    expect(page.get_by_text("Replaced at 59 places.")).to_be_visible()
+    paragraphs = ["yarn and zorp, zorps and yarn.", *["yarn and yarn, zorps and yarn."] * 19]
+    assert story.chapters.read(chapter.id).text == "\n\n".join(paragraphs)
