@@ -1228,3 +1228,35 @@ def test_a_place_is_left_out_of_what_is_replaced_in_the_book(open_page: OpenPage
     expect(page.get_by_text("Replaced at 59 places.")).to_be_visible()
     paragraphs = ["yarn and zorp, zorps and yarn.", *["yarn and yarn, zorps and yarn."] * 19]
     assert story.chapters.read(chapter.id).text == "\n\n".join(paragraphs)
+
+
+def test_the_search_in_a_chapter_counts_and_leaves_the_chapter_where_it_is(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    chapter = story.chapters.add("Rope", after="ch-06")
+    story.chapters.write(chapter.id, "\n\n".join(f"Paragraph {number} has a rope. Ropes!" for number in range(80)))
+    page = open_chapter(open_page, story, chapter.id)
+    line = page.locator(".cm-line", has_text="Paragraph 79 ")
+    expect(line).to_be_in_viewport()
+    page.keyboard.press("Control+f")
+    panel = page.get_by_role("search", name="Find in this chapter")
+    field = panel.get_by_label("Find", exact=True)
+    expect(field).to_be_focused()
+    expect(field).to_be_in_viewport()
+    expect(line).to_be_in_viewport()
+    page.keyboard.type("rope")
+    expect(panel.get_by_role("status")).to_have_text("160 places")
+    expect(line).to_be_in_viewport()
+    panel.get_by_label("Whole words only").check()
+    expect(panel.get_by_role("status")).to_have_text("80 places")
+    panel.get_by_role("button", name="Next").click()
+    expect(panel.get_by_role("status")).to_have_text(re.compile(r"^Place \d+ of 80$"))
+    panel.get_by_label("Replace with").fill("line")
+    panel.get_by_role("button", name="Replace all").click()
+    expect(panel.get_by_role("status")).to_have_text("Not in this chapter")
+    page.get_by_role("button", name="中文").click()
+    expect(page.get_by_role("search", name="在本章中查找").get_by_role("button", name="下一处")).to_be_visible()
+    assert find_problems(page) == []
+    page.get_by_role("button", name="关闭查找").click()
+    expect(page.locator(".cm-content")).to_be_focused()
+    wait_text(story, chapter.id, "\n\n".join(f"Paragraph {number} has a line. Ropes!" for number in range(80)))

@@ -1,6 +1,6 @@
 /** The editor of a chapter: CodeMirror on plain text, so an offset here is an offset for the server. */
 import { defaultKeymap, history, historyField, historyKeymap, redo, undo } from "@codemirror/commands";
-import { highlightSelectionMatches, search, searchKeymap, searchPanelOpen } from "@codemirror/search";
+import { highlightSelectionMatches, searchKeymap, searchPanelOpen } from "@codemirror/search";
 import { Compartment, EditorSelection, EditorState, Prec, RangeSetBuilder, type Extension } from "@codemirror/state";
 import { Decoration, EditorView, keymap, placeholder, ViewPlugin, type DecorationSet, type ViewUpdate } from "@codemirror/view";
 import { commands } from "../../lib/commands.svelte";
@@ -39,9 +39,6 @@ const theme = EditorView.theme({
   ".cm-card-text": { margin: "4px 0 0", whiteSpace: "pre-line" },
   ".cm-card-later": { margin: "6px 0 0", color: "var(--soft)" },
   ".cm-panels": { backgroundColor: "var(--panel)", color: "var(--ink)", borderColor: "var(--line)", fontFamily: "var(--sans)", zIndex: "3" },
-  ".cm-panel.cm-search": { padding: "8px 12px", fontSize: "13px" },
-  ".cm-panel.cm-search input.cm-textfield": { width: "auto", fontSize: "13px", border: "1px solid var(--edge)" },
-  ".cm-panel.cm-search .cm-button": { backgroundImage: "none", background: "var(--paper)", border: "1px solid var(--line)", borderRadius: "6px", fontSize: "13px" },
   ".cm-searchMatch": { backgroundColor: "var(--mark)", outline: "1px solid var(--settings)" },
   ".cm-selectionMatch": { backgroundColor: "var(--mark)" },
 });
@@ -160,7 +157,6 @@ export class ChapterEditor {
         history({ minDepth: 1000 }),
         EditorView.lineWrapping,
         EditorView.scrollMargins.of(() => MARGINS),
-        search({ top: true }),
         highlightSelectionMatches({ minSelectionLength: 3, maxMatches: 200 }),
         extensions,
         Prec.highest(EditorView.domEventHandlers({ keydown: (event) => commands.press(event) })), // before any key of the editor
