@@ -1102,6 +1102,7 @@ def test_an_accepted_text_that_is_redone_has_the_cursor_behind_it(open_page: Ope
     expect(page.locator(".cm-suggestion")).to_have_count(0)
     wait_outcome(story, "accepted")
     accepted = story.chapters.read("ch-06").text
+    expect(page.locator(".cm-content")).to_contain_text(read_end(story, "ch-06"))
     page.keyboard.press("Control+z")
     wait_text(story, "ch-06", before)
     page.keyboard.press("Control+Shift+z")
@@ -1183,6 +1184,7 @@ def test_the_rejected_rest_of_an_answer_comes_back_before_the_accepted_sentence_
     expect(page.locator(".cm-suggestion")).to_have_count(0)
     wait_outcome(story, "accepted")
     complete = story.chapters.read("ch-06").text
+    expect(page.locator(".cm-content")).to_contain_text(read_end(story, "ch-06"))
     assert complete[len(before) :].split() == whole
     for expected in (accepted, before):
         page.locator(".cm-content").press("Control+z")
