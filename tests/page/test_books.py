@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from playwright.sync_api import expect
 
@@ -85,3 +86,11 @@ def test_a_narrow_page_begins_with_the_list_where_nothing_is_open(open_page: Ope
     words = page.locator(".rows .what").first
     expect(words).to_be_visible()
     assert (words.bounding_box() or {"width": 0})["width"] > 200
+
+
+def test_an_import_says_what_came_in(open_page: OpenPage, tmp_path: Path) -> None:
+    file = tmp_path / "tide.md"
+    file.write_text("# One\n\nThe tide was out.\n\n# Two\n\nIt came in.\n", encoding="utf-8")
+    page = open_page()
+    page.locator('input[type="file"]').set_input_files(file)
+    expect(page.get_by_text("“tide” came in with 2 chapters and 7 words.")).to_be_visible()

@@ -1022,3 +1022,243 @@ def test_paragraphs_are_indented_and_stand_close(open_page: OpenPage, story: Pro
     heights = page.locator(".cm-line").evaluate_all("all => all.map((one) => one.getBoundingClientRect().height)")
     assert heights[1] < heights[0] / 3  # between paragraphs
     assert heights[4] == heights[0]  # between scenes
+
+
+def open_view(page: Page, name: str) -> None:
+    page.get_by_role("navigation").get_by_role("link", name=name, exact=True).click()
+
+
+def test_the_chapter_stays_open_when_the_page_speaks_another_language(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    type_at_end(page, " It rained.")
+    page.get_by_role("button", name="中文").click()
+    text = page.get_by_role("textbox", name="本章正文")
+    expect(text).to_contain_text("It rained.")
+    expect(page.get_by_role("treeitem", selected=True)).to_contain_text("The Cut Leaf")
+    type_at_end(page, " It snowed.")
+    wait_text(story, "ch-06", f"{before} It rained. It snowed.")
+    page.keyboard.press("Control+z")  # also what was typed before
+    page.keyboard.press("Control+z")
+    wait_text(story, "ch-06", before)
+
+
+def test_nothing_can_be_typed_while_no_chapter_is_open(open_page: OpenPage, story: ProjectHandle) -> None:
+    before = story.chapters.read("ch-06").text
+    page = open_page()
+    held: list[Route] = []
+    page.route("**/chapters/ch-06", lambda route: held.append(route) if not held else route.continue_())
+    page.goto(f"{page.url.split('#')[0]}#/{story.id}/write/ch-06")
+    content = page.locator(".cm-content")
+    expect(content).to_have_attribute("aria-readonly", "true")
+    expect(page.locator(".cm-placeholder")).to_have_count(0)
+    content.click()
+    page.keyboard.type("lost")
+    expect(content).not_to_contain_text("lost")
+    held[0].continue_()
+    page.unroute("**/chapters/ch-06")
+    expect(content).to_contain_text(read_end(story, "ch-06"))
+    type_at_end(page, " Kept.")
+    wait_text(story, "ch-06", f"{before} Kept.")
+
+
+def test_words_replaced_in_the_book_leave_a_plain_cursor_in_its_place(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    chapter = story.chapters.add("Rope", after="ch-06")
+    paragraphs = [f"Paragraph {number} has a rope, and the rope is long." for number in range(30)]
+    story.chapters.write(chapter.id, "\n\n".join(paragraphs))
+    page = open_chapter(open_page, story, chapter.id)
+    page.locator(".cm-line", has_text="Paragraph 20 ").get_by_text("rope").first.click()
+    page.keyboard.press("Home")
+    for _ in range(len("Paragraph 20 has a ")):
+        page.keyboard.press("ArrowRight")
+    for _ in range(len("rope")):
+        page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Control+Shift+F")
+    dialog = page.get_by_role("dialog", name="Find and replace in the book")
+    dialog.get_by_label("Find").fill("rope")
+    dialog.get_by_label("Replace with").fill("hawser")
+    dialog.get_by_role("button", name="Find", exact=True).click()
+    dialog.get_by_role("button", name=re.compile("^Replace")).click()
+    expect(page.get_by_text(re.compile("^Replaced at"))).to_be_visible()
+    expect(page.locator(".cm-content")).to_be_focused()
+    assert page.evaluate("String(getSelection())") == ""
+    page.keyboard.type("X")
+    expected = [one.replace("rope", "hawser") for one in paragraphs]
+    expected[20] = expected[20].replace("a hawser", "a hawserX")
+    wait_text(story, chapter.id, "\n\n".join(expected))
+
+
+def test_an_accepted_text_that_is_redone_has_the_cursor_behind_it(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    type_at_end(page, "")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    wait_outcome(story, "accepted")
+    accepted = story.chapters.read("ch-06").text
+    expect(page.locator(".cm-content")).to_contain_text(read_end(story, "ch-06"))
+    page.keyboard.press("Control+z")
+    wait_text(story, "ch-06", before)
+    page.keyboard.press("Control+Shift+z")
+    page.keyboard.type(" On.")
+    wait_text(story, "ch-06", f"{accepted} On.")
+
+
+def test_what_was_typed_can_be_undone_after_another_view_and_another_chapter(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    type_at_end(page, " It rained.")
+    wait_saved(page)
+    open_view(page, "Codex")
+    expect(page.locator(".cm-content")).to_have_count(0)
+    open_view(page, "Write")
+    expect(page.locator(".cm-content")).to_contain_text("It rained.")
+    page.locator(".cm-content").focus()
+    page.keyboard.type(" It snowed.")  # where the cursor was
+    wait_text(story, "ch-06", f"{before} It rained. It snowed.")
+    page.get_by_role("tree").get_by_text("The Fires on the Strand").click()
+    expect(page.locator(".cm-content")).not_to_contain_text("It rained.")
+    page.get_by_role("tree").get_by_text("The Cut Leaf").click()
+    expect(page.locator(".cm-content")).to_contain_text("It snowed.")
+    page.keyboard.press("Control+z")
+    wait_text(story, "ch-06", f"{before} It rained.")
+    page.keyboard.press("Control+z")
+    wait_text(story, "ch-06", before)
+
+
+def test_what_is_typed_while_it_is_saved_is_saved_when_the_view_is_left(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    held: list[Route] = []
+
+    def hold_first(route: Route) -> None:
+        if route.request.method == "PUT" and not held:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/chapters/ch-06", hold_first)
+    type_at_end(page, " It rained.")
+    page.keyboard.press("Control+s")
+    for _ in range(100):
+        if held:
+            break
+        page.wait_for_timeout(50)
+    page.keyboard.type(" It snowed.")
+    open_view(page, "Codex")
+    expect(page.locator(".cm-content")).to_have_count(0)
+    held[0].continue_()
+    page.unroute("**/chapters/ch-06")
+    wait_text(story, "ch-06", f"{before} It rained. It snowed.")
+
+
+def test_the_rejected_rest_of_an_answer_comes_back_before_the_accepted_sentence_goes(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    type_at_end(page, "")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    whole = page.locator(".cm-suggestion").inner_text().split()
+    page.locator(".cm-content").press("Control+ArrowRight")
+    taken = page.locator(".cm-suggestion .taken").inner_text().split()
+    page.locator(".cm-content").press("Escape")
+    expect(page.get_by_text("The rest of the answer was left out.")).to_be_visible()
+    accepted = story.chapters.read("ch-06").text
+    assert accepted[len(before) :].split() == taken
+    page.locator(".cm-content").press("Control+z")
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    assert page.locator(".cm-suggestion").inner_text().split() == whole[len(taken) :]
+    page.locator(".cm-content").press("Tab")
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    wait_outcome(story, "accepted")
+    complete = story.chapters.read("ch-06").text
+    expect(page.locator(".cm-content")).to_contain_text(read_end(story, "ch-06"))
+    assert complete[len(before) :].split() == whole
+    for expected in (accepted, before):
+        page.locator(".cm-content").press("Control+z")
+        wait_text(story, "ch-06", expected)
+
+
+def test_without_a_wish_for_the_rest_the_next_key_takes_the_accepted_sentence_out(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    type_at_end(page, "")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    page.locator(".cm-content").press("Control+ArrowRight")
+    page.locator(".cm-content").press("Escape")
+    expect(page.get_by_text("The rest of the answer was left out.")).to_be_visible()
+    page.locator(".cm-content").press("Control+z")
+    expect(page.locator(".cm-suggestion")).to_be_visible()
+    page.locator(".cm-content").press("Control+z")
+    wait_text(story, "ch-06", before)
+    page.locator(".cm-content").press("Escape")
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+
+
+def test_a_place_is_left_out_of_what_is_replaced_in_the_book(open_page: OpenPage, story: ProjectHandle) -> None:
+    chapter = story.chapters.add("Rope", after="ch-06")
+    story.chapters.write(chapter.id, "\n\n".join(["Zorp and zorp, zorps and Zorp."] * 20))
+    page = open_chapter(open_page, story, chapter.id)
+    page.keyboard.press("Control+Shift+F")
+    dialog = page.get_by_role("dialog", name="Find and replace in the book")
+    dialog.get_by_label("Find").fill("zorp")
+    dialog.get_by_label("Replace with").fill("yarn")
+    dialog.get_by_label("Match case").uncheck()
+    dialog.get_by_label("Whole words only").check()
+    dialog.get_by_role("button", name="Find", exact=True).click()
+    expect(dialog.get_by_text("60 places in 1 chapter")).to_be_visible()
+    expect(dialog.locator("del").first).to_have_text("Zorp")
+    assert dialog.evaluate("one => one.scrollHeight <= one.clientHeight")  # what is in it scrolls, and nothing else
+    assert dialog.locator(".content").evaluate("one => one.scrollHeight > one.clientHeight")
+    dialog.get_by_role("checkbox", name=re.compile("^Replace here")).nth(1).uncheck()
+    dialog.get_by_role("button", name="Replace 59 places").click()
+    expect(page.get_by_text("Replaced at 59 places.")).to_be_visible()
+    paragraphs = ["yarn and zorp, zorps and yarn.", *["yarn and yarn, zorps and yarn."] * 19]
+    assert story.chapters.read(chapter.id).text == "\n\n".join(paragraphs)
+
+
+def test_the_search_in_a_chapter_counts_and_leaves_the_chapter_where_it_is(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    chapter = story.chapters.add("Rope", after="ch-06")
+    story.chapters.write(chapter.id, "\n\n".join(f"Paragraph {number} has a rope. Ropes!" for number in range(80)))
+    page = open_chapter(open_page, story, chapter.id)
+    line = page.locator(".cm-line", has_text="Paragraph 79 ")
+    expect(line).to_be_in_viewport()
+    page.keyboard.press("Control+f")
+    panel = page.get_by_role("search", name="Find in this chapter")
+    field = panel.get_by_label("Find", exact=True)
+    expect(field).to_be_focused()
+    expect(field).to_be_in_viewport()
+    expect(line).to_be_in_viewport()
+    page.keyboard.type("rope")
+    expect(panel.get_by_role("status")).to_have_text("160 places")
+    expect(line).to_be_in_viewport()
+    panel.get_by_label("Whole words only").check()
+    expect(panel.get_by_role("status")).to_have_text("80 places")
+    panel.get_by_role("button", name="Next").click()
+    expect(panel.get_by_role("status")).to_have_text(re.compile(r"^Place \d+ of 80$"))
+    panel.get_by_label("Replace with").fill("line")
+    panel.get_by_role("button", name="Replace all").click()
+    expect(panel.get_by_role("status")).to_have_text("Not in this chapter")
+    page.get_by_role("button", name="中文").click()
+    expect(page.get_by_role("search", name="在本章中查找").get_by_role("button", name="下一处")).to_be_visible()
+    assert find_problems(page) == []
+    page.get_by_role("button", name="关闭查找").click()
+    expect(page.locator(".cm-content")).to_be_focused()
+    wait_text(story, chapter.id, "\n\n".join(f"Paragraph {number} has a line. Ropes!" for number in range(80)))

@@ -86,6 +86,24 @@ def test_words_are_found_as_replacing_them_would_find_them(story: ProjectHandle)
     assert story.chapters.replace_words("lamp", "lantern") == counts
 
 
+def test_words_are_replaced_as_whole_words_in_any_case_but_for_places_that_are_left_out(workspace: Workspace) -> None:
+    story = workspace.copy_sample("lantern_coast")
+    made = story.chapters.add("Words", text="Zorp, zorp and zorps. 他说Zorp了。佐普人")
+    found = story.chapters.find_words("zorp", whole_word=True, any_case=True)
+    assert [(one.offset, one.words) for one in found[0].places] == [(0, "Zorp"), (6, "zorp"), (24, "Zorp")]
+    assert story.chapters.find_words("zorp")[0].count == 2
+    assert story.chapters.find_words("佐普", whole_word=True)[0].count == 1  # no spaces part the words of Chinese
+    counts = story.chapters.replace_words(
+        "zorp", "yarn", whole_word=True, any_case=True, except_places=[f"{made.id}@6"]
+    )
+    assert counts == {"Words": 2}
+    text = "yarn, zorp and zorps. 他说yarn了。佐普人"
+    assert story.chapters.read(made.id).text == text
+    with pytest.raises(FabulaError, match="Find them again"):
+        story.chapters.replace_words("zorp", "yarn", except_places=[f"{made.id}@7"])
+    assert story.chapters.read(made.id).text == text
+
+
 def test_samples_are_listed_and_become_projects_of_their_own(workspace: Workspace, story: ProjectHandle) -> None:
     listed = {one.name: one for one in workspace.list_samples()}
     assert (listed["wugang"].language, listed["wugang"].chapters) == ("zh", 7)

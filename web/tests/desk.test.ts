@@ -10,7 +10,7 @@ import { groupFindings, markSentences, readFindings } from "../src/views/desk/fi
 import { language } from "../src/lib/i18n/index.svelte";
 import { story } from "../src/lib/story.svelte";
 import { isSeveral, keepWhole, nameLength } from "../src/views/desk/lengths";
-import { findChange, findClash, keepBoth, merge } from "../src/views/desk/merge";
+import { findChange, findChanges, findClash, keepBoth, merge } from "../src/views/desk/merge";
 import { shortenTitle } from "../src/lib/titles";
 import { splitSentences } from "../src/views/desk/sentences";
 
@@ -72,6 +72,16 @@ test("both versions of a place are kept whole, one after the other", () => {
   expect(keepBoth(end)).toBe("He came in. She stayed.\n\nShe left. For good.");
   expect(findClash("One two three.", "One tree three.", "One tool three.")).toEqual({ before: "One ", mine: "tree", theirs: "tool", after: " three." });
   expect(findClash("雨停了。", "雨又停了。", "雨早停了。")).toEqual({ before: "雨", mine: "又", theirs: "早", after: "停了。" });
+});
+
+test("what stands between two changes of a text is no change", () => {
+  expect(findChanges("a rope\n\nthe rope is a rope", "a line\n\nthe line is a line").map((one) => one.from)).toEqual([2, 12, 22]);
+  for (const [before, after] of [["one\ntwo", "one\nand\ntwo too"], ["a b c", "a bb d c"], ["", "x"], ["x y", ""], ["雨停了。\n风", "雨又停了。\n风起"]] as const) {
+    let text = before as string;
+    for (const { from, to, insert } of findChanges(before, after).reverse()) text = text.slice(0, from) + insert + text.slice(to);
+    expect(text).toBe(after);
+  }
+  expect(findChanges("same", "same")).toEqual([]);
 });
 
 test("typing does not put the whole text together; saving and keeping do", async () => {

@@ -5,6 +5,8 @@ A chapter can also be told to happen elsewhere than where it is read, and throug
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -30,6 +32,7 @@ from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, l
 
 _PLACES_SHOWN = 20  # of words that were found in one chapter
 _AROUND = 40  # characters shown on both sides of them
+_SPACED_LETTER = "[^\\W\u2e80-\U0010ffff]"  # of a script with spaces between words
 
 
 class ChapterRecord(Struct, frozen=True, kw_only=True):
@@ -48,9 +51,10 @@ class ChapterRecord(Struct, frozen=True, kw_only=True):
 
 
 class WordsPlace(Struct, frozen=True):
-    """A place where words stand, with some of the text around them."""
+    """A place where words stand, as they are spelled there, with some of the text around them."""
 
     offset: int
+    words: str
     before: str
     after: str
 
@@ -115,29 +119,59 @@ class ChapterVerbs(ProjectVerbs):
             documents.write(tx, found.id, text, expected=expected_revision, cause="replaced")
             return load_records(tx)[found.id]
 
-    def find_words(self, words: str, *, chapter: str | None = None) -> list[WordsFound]:
-        """Find words in a chapter or in the whole manuscript, exactly as they are spelled, as replacing them would."""
+    def find_words(
+        self, words: str, *, chapter: str | None = None, whole_word: bool = False, any_case: bool = False
+    ) -> list[WordsFound]:
+        """Find words in a chapter or in the whole manuscript, as replacing them would.
+
+        They are found as they are spelled, with `any_case` in small and capital letters, and with `whole_word` only
+        where they are no part of a longer word.
+        """
         if not words:
             raise FabulaError(Code.TEXT_INVALID, message("Say which words to find."))
+        pattern = _compile_words(words, whole_word=whole_word, any_case=any_case)
         with self._read() as reading:
             records = load_records(reading)
             chosen = [find_chapter(reading, chapter).id] if chapter is not None else [*records]
             found = [(records[one], reading.require(rows, id=one).text) for one in chosen]
-        return [_describe_words(record, text, words) for record, text in found if words in text]
+        return [_describe_words(record, text, pattern) for record, text in found if pattern.search(text)]
 
-    def replace_words(self, words: str, replacement: str, *, chapter: str | None = None) -> dict[str, int]:
-        """Replace words in a chapter or in the whole manuscript; return how often, by title."""
+    def replace_words(
+        self,
+        words: str,
+        replacement: str,
+        *,
+        chapter: str | None = None,
+        whole_word: bool = False,
+        any_case: bool = False,
+        except_places: Sequence[str] = (),
+    ) -> dict[str, int]:
+        """Replace words in a chapter or in the whole manuscript; return how often, by title.
+
+        They are found as `find_words` finds them. Places to leave out are written `chapter@offset`; if the words do not
+        stand at one of them any more, nothing is replaced.
+        """
         if not words:
             raise FabulaError(Code.TEXT_INVALID, message("Say which words to replace. Nothing was changed."))
+        pattern = _compile_words(words, whole_word=whole_word, any_case=any_case)
         label = message("{old!r} replaced by {new!r}", old=words, new=replacement)
         with self._write(label) as tx:
             chosen = [find_chapter(tx, chapter).id] if chapter is not None else [*load_records(tx)]
+            kept = {tuple(place.rpartition("@")[::2]) for place in except_places}
             counts: dict[str, int] = {}
             for document_id in chosen:
                 row = tx.require(rows, id=document_id)
-                if count := row.text.count(words):
-                    documents.write(tx, row.id, row.text.replace(words, replacement), cause="replaced")
-                    counts[name_document(row.title, row.text)] = count
+                places = [one.span() for one in pattern.finditer(row.text)]
+                replaced = [span for span in places if (row.id, str(span[0])) not in kept]
+                kept -= {(row.id, str(start)) for start, _ in places}
+                if replaced:
+                    documents.write(tx, row.id, _put_in(row.text, replaced, replacement), cause="replaced")
+                    counts[name_document(row.title, row.text)] = len(replaced)
+            if kept:
+                raise FabulaError(
+                    Code.REQUEST_INVALID,
+                    message("The text was changed since the words were found. Find them again. Nothing was changed."),
+                )
             if not counts:
                 raise FabulaError(
                     Code.TEXT_INVALID, message("{words!r} is not in the text. Nothing was changed.", words=words)
@@ -265,14 +299,27 @@ def load_records(reading: ReadTransaction) -> dict[str, ChapterRecord]:
     return found
 
 
-def _describe_words(record: ChapterRecord, text: str, words: str) -> WordsFound:
-    places: list[WordsPlace] = []
-    start = text.find(words)
-    while start >= 0 and len(places) < _PLACES_SHOWN:
-        end = start + len(words)
-        places.append(WordsPlace(start, text[max(0, start - _AROUND) : start], text[end : end + _AROUND]))
-        start = text.find(words, end)
-    return WordsFound(record, text.count(words), tuple(places))
+def _compile_words(words: str, *, whole_word: bool, any_case: bool) -> re.Pattern[str]:
+    """Return a pattern for words; characters of a script without spaces are words by themselves."""
+    before = f"(?<!{_SPACED_LETTER})" if whole_word and re.match(_SPACED_LETTER, words[0]) else ""
+    behind = f"(?!{_SPACED_LETTER})" if whole_word and re.match(_SPACED_LETTER, words[-1]) else ""
+    return re.compile(f"{before}{re.escape(words)}{behind}", re.IGNORECASE if any_case else 0)
+
+
+def _put_in(text: str, places: Sequence[tuple[int, int]], replacement: str) -> str:
+    """Return a text with a replacement at some places, which are in order."""
+    ends = [0, *(end for _, end in places)]
+    starts = [*(start for start, _ in places), len(text)]
+    return replacement.join(text[end:start] for end, start in zip(ends, starts, strict=True))
+
+
+def _describe_words(record: ChapterRecord, text: str, pattern: re.Pattern[str]) -> WordsFound:
+    found = [one.span() for one in pattern.finditer(text)]
+    places = (
+        WordsPlace(start, text[start:end], text[max(0, start - _AROUND) : start], text[end : end + _AROUND])
+        for start, end in found[:_PLACES_SHOWN]
+    )
+    return WordsFound(record, len(found), tuple(places))
 
 
 def _load(reading: ReadTransaction, document_id: str) -> ChapterText:

@@ -62,9 +62,10 @@ class LineDifferenceInfo(Schema):
 
 
 class WordsPlaceInfo(Schema):
-    """A place where words stand, with some of the text around them."""
+    """A place where words stand, as they are spelled there, with some of the text around them."""
 
     offset: int
+    words: str
     before: str
     after: str
 

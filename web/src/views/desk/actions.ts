@@ -2,18 +2,19 @@
 import type { Text } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { Problem } from "../../lib/api";
+import { countCharacters } from "../../lib/characters";
 import { context } from "../../lib/context.svelte";
 import { t } from "../../lib/i18n/index.svelte";
 import { story } from "../../lib/story.svelte";
-import { toasts } from "../../lib/toasts.svelte";
+import { attempt, toasts } from "../../lib/toasts.svelte";
 import { readUnsaved, writeUnsaved } from "../../lib/unsaved.svelte";
 import type { HandedPrompt } from "./assistant.svelte";
 import { desk } from "./desk.svelte";
 import { showSuggestion } from "./suggestion";
 import { texts } from "./texts";
 
-/** Where the answer stood that was rejected last, and in which text. */
-let rejected: { doc: Text; place: typeof place; lead: string } | null = null;
+/** Where the answer stood that was rejected last, and in which text; `rest` is what was left out where sentences of it were taken. */
+let rejected: { doc: Text; place: typeof place; lead: string; rest?: string } | null = null;
 let place = { documentId: "", cursorPosition: 0, selection: undefined as [number, number] | undefined };
 /** The text for which the prompt was made that was handed over. */
 let handed: Text | null = null;
@@ -185,9 +186,8 @@ export async function acceptSentence(): Promise<void> {
 
 /** Leave out what was not taken: nothing, or all but the taken sentences. */
 export async function rejectAll(): Promise<void> {
-  const { assistant } = desk;
-  if (assistant.taken > 0) return accept(readTaken());
-  const { editor } = desk;
+  const { assistant, editor } = desk;
+  if (assistant.taken > 0) return rejectRest();
   rejected = editor ? { doc: editor.view.state.doc, place, lead: assistant.lead } : null;
   hide();
   forgetKept();
@@ -197,17 +197,39 @@ export async function rejectAll(): Promise<void> {
   await went;
 }
 
+/** Accept the sentences that were taken; what was left out can be brought back behind them. */
+async function rejectRest(): Promise<void> {
+  const { assistant, chapter, editor } = desk;
+  const taken = readTaken();
+  const rest = assistant.text.slice(taken.length).trimEnd();
+  const end = await accept(taken);
+  if (!editor || end < 0 || !rest.trim()) return;
+  const lead = /^\s/.test(rest) ? "" : findLead(editor.text, end);
+  rejected = { doc: editor.view.state.doc, place: { documentId: chapter.id, cursorPosition: end, selection: undefined }, lead, rest };
+  toasts.done(t(texts.rejectedRest), () => void bringBack());
+}
+
 /** Show again what was rejected last, as long as the text is the same; returns whether there was something. */
 export function bringBack(): boolean {
   const { assistant, editor } = desk;
-  if (!rejected || !editor || editor.view.state.doc !== rejected.doc || !assistant.restore()) return false;
+  if (!rejected || !editor || editor.view.state.doc !== rejected.doc || assistant.state !== "idle") return false;
+  const { rest, lead } = rejected;
+  if (rest === undefined && !assistant.restore()) return false;
   ({ place } = rejected);
-  assistant.lead = rejected.lead;
+  rejected = null;
+  assistant.lead = lead;
+  if (rest === undefined) showAgain();
+  else void attempt(async () => (await assistant.offer(place.documentId, rest, countCharacters(editor.text, place.cursorPosition))) && showAgain());
+  return true;
+}
+
+/** Show an answer that was brought back where it stood, and bring it into sight. */
+function showAgain(): void {
+  const { assistant, editor } = desk;
+  if (!editor) return;
   const [from, to] = assistant.skill?.answer === "replace" && place.selection ? place.selection : [place.cursorPosition, place.cursorPosition];
   editor.view.dispatch({ effects: [showSuggestion.of({ from, to }), EditorView.scrollIntoView(to, { y: "center" })] });
   editor.view.focus();
-  rejected = null;
-  return true;
 }
 
 function readTaken(): string {
@@ -215,12 +237,20 @@ function readTaken(): string {
   return assistant.sentences.slice(0, assistant.taken).join("").trimEnd();
 }
 
-async function accept(text: string): Promise<void> {
+/** Accept a text; returns where it ends in the chapter, or -1 where it did not go into it as an answer. */
+async function accept(text: string): Promise<number> {
   const { assistant, chapter, editor } = desk;
-  if (assistant.state !== "done" || !editor) return;
+  if (assistant.state !== "done" || !editor) return -1;
+  let end = -1;
   const skill = assistant.skill?.answer;
+  const start = place.selection && skill === "replace" ? place.selection[0] : place.cursorPosition;
+  const findEnd = (whole: string) => {
+    const at = whole.indexOf(text, start);
+    return at < 0 ? -1 : at + text.length;
+  };
   try {
     await chapter.save();
+    editor.findCursor = findEnd; // in the same step as the text, so that the cursor comes with it when it is redone
     const accepted = await assistant.accept(text);
     forgetKept();
     if (skill === "entries") {
@@ -231,9 +261,8 @@ async function accept(text: string): Promise<void> {
     assistant.clear();
     assistant.forgetInstruction();
     await chapter.refresh();
-    const start = place.selection && skill === "replace" ? place.selection[0] : place.cursorPosition;
-    const end = editor.text.indexOf(text, start);
-    if (end >= 0) editor.reveal(end + text.length);
+    end = findEnd(editor.text);
+    if (end >= 0) editor.reveal(end);
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== "CONTEXT_DOCUMENT_STALE" || !assistant.isProse) throw error;
     // The text was changed while the answer was written: it goes in as the writer's own words.
@@ -244,8 +273,11 @@ async function accept(text: string): Promise<void> {
     editor.view.dispatch({ selection: { anchor: Math.min(place.cursorPosition, editor.view.state.doc.length) } });
     editor.insert(text);
     toasts.show(t(texts.keptAsText));
+  } finally {
+    editor.findCursor = undefined;
   }
   context.refresh();
+  return end;
 }
 
 function hide(): void {

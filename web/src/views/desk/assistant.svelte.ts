@@ -312,6 +312,19 @@ export class Assistant {
     return true;
   }
 
+  /** Show what was left out of an accepted answer as an answer of its own, for a place in characters; returns whether it is shown. */
+  async offer(chapter: string, text: string, place: number): Promise<boolean> {
+    const run = await post("/projects/{project}/runs", { path: { project: story.id }, body: { chapter, text, place: String(place) } });
+    if (this.state !== "idle") return false; // it waits in the chapter
+    this.turn++;
+    if (this.skill?.answer !== "insert") this.skillId = run.skillId;
+    this.variants = [{ ...makeVariant(), text, runId: run.id, isDone: true, findings: readFindings(run.verdicts.at(-1) ?? {}) }];
+    this.chosen = this.taken = 0;
+    this.edited = null;
+    this.state = "done";
+    return true;
+  }
+
   async reject(): Promise<void> {
     const runs = this.variants.map((one) => one.runId).filter(Boolean);
     const { skillId, chosen, edited, asked: instruction } = this;

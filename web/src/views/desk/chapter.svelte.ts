@@ -23,12 +23,17 @@ export interface Conflict {
 }
 
 export class ChapterSession {
-  id = $state("");
+  /** Whether the editor shows it; what is not saved when it is left is saved afterwards all the same. */
+  private isOpen = $state(false);
+  private document = $state("");
+  /** The chapter that is open, or nothing. */
+  readonly id = $derived(this.isOpen ? this.document : "");
   revision = $state(0);
   /** The text that the server has, and from which the editor's text was changed. */
   base = "";
   conflict = $state.raw<Conflict | null>(null);
   isLoaded = $state(false);
+  private project = ""; // of the chapter
   private known = "";
   /** Whether the editor's text was changed since it was read. */
   private isStale = false;
@@ -56,7 +61,7 @@ export class ChapterSession {
   }
 
   private get key(): string {
-    return keyOf(story.id, this.id);
+    return keyOf(this.project, this.document);
   }
 
   get isChanged(): boolean {
@@ -69,17 +74,20 @@ export class ChapterSession {
    */
   async load(id: string): Promise<string> {
     const turn = ++this.loading;
-    const draft = await takeDraft(story.id, id);
+    const project = story.id;
+    const draft = await takeDraft(project, id);
     let found: { text: string; revision: number };
     try {
-      found = await get("/projects/{project}/chapters/{chapter}", { path: { project: story.id, chapter: id } });
+      found = await get("/projects/{project}/chapters/{chapter}", { path: { project, chapter: id } });
     } catch (error) {
       if (!(error instanceof Offline) || !draft) throw error;
       found = { text: draft.base, revision: draft.revision };
     }
     if (turn !== this.loading) throw new DOMException("Another chapter was asked for meanwhile.", "AbortError");
     this.conflict = null;
-    this.id = id;
+    this.project = project;
+    this.document = id;
+    this.isOpen = true;
     this.revision = found.revision;
     this.base = this.text = found.text;
     this.isLoaded = true;
@@ -139,9 +147,9 @@ export class ChapterSession {
   /** Save now, after what is being saved. */
   async save(): Promise<void> {
     clearTimeout(this.saveTimer);
-    const { id } = this;
+    const { document } = this;
     while (this.running) await this.running;
-    if (!this.isLoaded || this.conflict || this.id !== id) return;
+    if (!this.isLoaded || this.conflict || this.document !== document) return;
     if (this.text === this.base) {
       saving.state = "saved"; // what was typed was taken back
       return;
@@ -155,16 +163,16 @@ export class ChapterSession {
   }
 
   private async send(): Promise<void> {
-    const { id, key, text } = this;
+    const { document, key, project, text } = this;
     saving.state = "saving";
     this.firstChange = 0;
     try {
-      const path = { project: story.id, chapter: id };
+      const path = { project, chapter: document };
       const saved = await put("/projects/{project}/chapters/{chapter}", { path, body: { text, expectedRevision: this.revision } });
-      if (this.id !== id) return void deleteDraft(key);
+      if (this.document !== document) return void deleteDraft(key);
       this.revision = saved.revision;
       this.base = text;
-      story.replaceChapter({ ...saved, words: countWords(text) });
+      if (project === story.id) story.replaceChapter({ ...saved, words: countWords(text) });
       if (this.isChanged) this.schedule();
       else {
         saving.state = "saved";
@@ -184,7 +192,7 @@ export class ChapterSession {
 
   /** Bring in what was written elsewhere: by itself where the changes do not touch, else by asking. */
   private async reconcile(): Promise<void> {
-    const theirs = await get("/projects/{project}/chapters/{chapter}", { path: { project: story.id, chapter: this.id } });
+    const theirs = await get("/projects/{project}/chapters/{chapter}", { path: { project: this.project, chapter: this.document } });
     const merged = merge(this.base, this.text, theirs.text);
     if (merged === null) {
       this.conflict = { base: this.base, mine: this.text, theirs: theirs.text, revision: theirs.revision };
@@ -217,8 +225,9 @@ export class ChapterSession {
   /** Take over what the server has now: after a return to the window, or a change made elsewhere. Returns whether it was put together with something unsaved. */
   async refresh(): Promise<boolean> {
     if (!this.isLoaded || this.conflict) return false;
-    const id = this.id;
-    const read = () => get("/projects/{project}/chapters/{chapter}", { path: { project: story.id, chapter: id } });
+    const { id, project } = this;
+    if (!id) return false;
+    const read = () => get("/projects/{project}/chapters/{chapter}", { path: { project, chapter: id } });
     let found: Awaited<ReturnType<typeof read>>;
     do {
       while (this.running) await this.running;
@@ -239,8 +248,18 @@ export class ChapterSession {
     clearTimeout(this.saveTimer);
     clearTimeout(this.draftTimer);
     void deleteDraft(this.key);
-    this.id = "";
+    this.isOpen = false;
+    this.document = "";
     saving.state = "";
+  }
+
+  /** Save, or at least keep, since the editor goes away. */
+  async part(): Promise<void> {
+    const left = this.leave(); // reads the editor before it is gone
+    this.isOpen = false;
+    saving.state = "";
+    await left;
+    if (!this.isOpen) saving.state = "";
   }
 
   /** Save, or at least keep, before the chapter is left. */

@@ -7,7 +7,7 @@ export type DeskDialog = "" | "revisions" | "find" | "codex" | "rule" | "memory"
 
 class Desk {
   editor: ChapterEditor | undefined;
-  readonly chapter = new ChapterSession((text) => this.editor?.show(text), () => this.editor?.text ?? "");
+  readonly chapter = new ChapterSession((text) => this.chapter.id && this.editor?.show(text), () => this.editor?.text ?? "");
   readonly assistant = new Assistant();
   hasTree = $state(true);
   hasSide = $state(true);

@@ -1,10 +1,10 @@
 /** The editor of a chapter: CodeMirror on plain text, so an offset here is an offset for the server. */
-import { defaultKeymap, history, historyKeymap, redo, undo } from "@codemirror/commands";
-import { highlightSelectionMatches, search, searchKeymap, searchPanelOpen } from "@codemirror/search";
+import { defaultKeymap, history, historyField, historyKeymap, redo, undo } from "@codemirror/commands";
+import { highlightSelectionMatches, searchKeymap, searchPanelOpen } from "@codemirror/search";
 import { Compartment, EditorSelection, EditorState, Prec, RangeSetBuilder, type Extension } from "@codemirror/state";
-import { Decoration, EditorView, keymap, ViewPlugin, type DecorationSet, type ViewUpdate } from "@codemirror/view";
+import { Decoration, EditorView, keymap, placeholder, ViewPlugin, type DecorationSet, type ViewUpdate } from "@codemirror/view";
 import { commands } from "../../lib/commands.svelte";
-import { findChange } from "./merge";
+import { findChanges } from "./merge";
 
 const MARGINS = { top: 72, bottom: 84 }; // pixels in which notices may lie, so the cursor stays out of them
 
@@ -39,9 +39,6 @@ const theme = EditorView.theme({
   ".cm-card-text": { margin: "4px 0 0", whiteSpace: "pre-line" },
   ".cm-card-later": { margin: "6px 0 0", color: "var(--soft)" },
   ".cm-panels": { backgroundColor: "var(--panel)", color: "var(--ink)", borderColor: "var(--line)", fontFamily: "var(--sans)", zIndex: "3" },
-  ".cm-panel.cm-search": { padding: "8px 12px", fontSize: "13px" },
-  ".cm-panel.cm-search input.cm-textfield": { width: "auto", fontSize: "13px", border: "1px solid var(--edge)" },
-  ".cm-panel.cm-search .cm-button": { backgroundImage: "none", background: "var(--paper)", border: "1px solid var(--line)", borderRadius: "6px", fontSize: "13px" },
   ".cm-searchMatch": { backgroundColor: "var(--mark)", outline: "1px solid var(--settings)" },
   ".cm-selectionMatch": { backgroundColor: "var(--mark)" },
 });
@@ -111,10 +108,23 @@ const keptSelection = ViewPlugin.fromClass(
   { decorations: (plugin) => plugin.decorations },
 );
 
+/** What the editor says of itself, in the language of the page. */
+export interface EditorLabels {
+  text: string;
+  /** Stands in a chapter without text. */
+  placeholder: string;
+  /** The language of the story. */
+  lang: string;
+}
+
+/** What is kept of chapters that were open before: their cursor, and what can be undone. The last ones are kept. */
+const keptStates = new Map<string, unknown>();
+const MOST_KEPT = 20;
+const KEPT_FIELDS = { history: historyField };
+
 export interface EditorOptions {
   parent: HTMLElement;
-  label: string;
-  lang: string;
+  labels: EditorLabels;
   extensions: Extension;
   onchange: () => void;
   onmove: (view: EditorView) => void;
@@ -124,16 +134,22 @@ export class ChapterEditor {
   readonly view: EditorView;
   private readonly mode = new Compartment();
   private readonly access = new Compartment();
+  private readonly wording = new Compartment();
   private isShowing = false;
+  private key = ""; // of the chapter that is shown
+  /** Where the cursor goes in a text that is on its way: behind an accepted answer. */
+  findCursor: ((text: string) => number) | undefined;
 
+  /** It shows no chapter at first, and nothing can be typed until one is opened. */
   constructor(private readonly options: EditorOptions) {
-    this.view = new EditorView({ parent: options.parent, state: this.makeState("") });
+    this.view = new EditorView({ parent: options.parent, state: EditorState.create(this.configure("")) });
+    this.setReadOnly(true);
   }
 
-  private makeState(text: string): EditorState {
-    const { label, lang, extensions, onchange, onmove } = this.options;
+  private configure(text: string) {
+    const { labels, extensions, onchange, onmove } = this.options;
     const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content;
-    return EditorState.create({
+    return {
       doc: text,
       selection: { anchor: text.trimEnd().length }, // a writer goes on at the end, until the cursor is put elsewhere
       extensions: [
@@ -141,12 +157,11 @@ export class ChapterEditor {
         history({ minDepth: 1000 }),
         EditorView.lineWrapping,
         EditorView.scrollMargins.of(() => MARGINS),
-        search({ top: true }),
         highlightSelectionMatches({ minSelectionLength: 3, maxMatches: 200 }),
         extensions,
         Prec.highest(EditorView.domEventHandlers({ keydown: (event) => commands.press(event) })), // before any key of the editor
         keymap.of([...searchKeymap, ...historyKeymap, ...defaultKeymap]),
-        EditorView.contentAttributes.of({ "aria-label": label, lang, spellcheck: "true", autocapitalize: "sentences" }),
+        this.wording.of(this.word(labels)),
         this.mode.of([]),
         this.access.of([]),
         theme,
@@ -157,24 +172,60 @@ export class ChapterEditor {
           if (update.docChanged || update.selectionSet || searchPanelOpen(update.state) !== searchPanelOpen(update.startState)) onmove(update.view);
         }),
       ],
-    });
+    };
+  }
+
+  private word({ text, placeholder: hint, lang }: EditorLabels): Extension {
+    const attributes = { "aria-label": text, lang, spellcheck: "true", autocapitalize: "sentences" };
+    return [EditorView.contentAttributes.of(attributes), this.key ? placeholder(hint) : []];
+  }
+
+  /** Say the same in another language; the chapter stays open. */
+  relabel(labels: EditorLabels): void {
+    this.options.labels = labels;
+    this.view.dispatch({ effects: this.wording.reconfigure(this.word(labels)) });
+  }
+
+  /** Whether a chapter is shown. */
+  get hasChapter(): boolean {
+    return this.key !== "";
   }
 
   get text(): string {
     return this.view.state.doc.toString();
   }
 
-  /** Begin with another chapter: nothing before can be undone here. */
-  open(text: string): void {
-    this.view.setState(this.makeState(text));
+  /** Show another chapter, whose key is its own in all books. What was done in it before can be undone. */
+  open(key: string, text: string): void {
+    this.keep();
+    this.key = key;
+    const before = keptStates.get(key);
+    this.view.setState(before ? EditorState.fromJSON(before, this.configure(""), KEPT_FIELDS) : EditorState.create(this.configure(text)));
+    if (before) this.show(text);
   }
 
-  /** Show a text that came from elsewhere as one change that can be undone; the cursor stays with its words. */
+  /** Keep what can be undone in the chapter, and the cursor, until it is opened again. */
+  private keep(): void {
+    if (!this.key) return;
+    keptStates.delete(this.key);
+    const { state } = this.view;
+    keptStates.set(this.key, state.update({ selection: { anchor: state.selection.main.head } }).state.toJSON(KEPT_FIELDS));
+    if (keptStates.size > MOST_KEPT) keptStates.delete(keptStates.keys().next().value!);
+  }
+
+  /**
+   * Show a text that came from elsewhere as one change that can be undone. The cursor stays with its words; selected words
+   * that were changed are not selected any more, or a key would delete others than the writer chose.
+   */
   show(text: string): void {
-    const change = findChange(this.text, text);
-    if (!change) return;
+    const { state } = this.view;
+    const changes = state.changes(findChanges(this.text, text));
+    if (changes.empty) return;
+    const { from, to, head } = state.selection.main;
+    const found = this.findCursor?.(text) ?? -1;
+    const cursor = found >= 0 ? found : from < to && changes.touchesRange(from, to) ? changes.mapPos(head) : undefined;
     this.isShowing = true;
-    this.view.dispatch({ changes: change, userEvent: "input.elsewhere" });
+    this.view.dispatch({ changes, selection: cursor === undefined ? undefined : { anchor: cursor }, userEvent: "input.elsewhere" });
     this.isShowing = false;
   }
 
@@ -214,6 +265,7 @@ export class ChapterEditor {
   redo = () => redo(this.view);
 
   destroy(): void {
+    this.keep();
     this.view.destroy();
   }
 }

@@ -18,6 +18,24 @@ export function findChange(before: string, after: string): Change | null {
   return { from: start, to: before.length - end, insert: after.slice(start, after.length - end) };
 }
 
+/**
+ * Return the stretches in which two texts differ, so that what stands between them stays as it is. Where lines were
+ * added or taken away, it is one stretch; where words were, it is one a line.
+ */
+export function findChanges(before: string, after: string, separators: readonly string[] = ["\n", " "]): Change[] {
+  const change = findChange(before, after);
+  const [separator, ...others] = separators;
+  if (!change || separator === undefined) return change ? [change] : [];
+  const [old, now] = [before.split(separator), after.split(separator)];
+  if (old.length !== now.length) return [change];
+  let at = 0;
+  return old.flatMap((piece, index) => {
+    const start = at;
+    at += piece.length + separator.length;
+    return findChanges(piece, now[index]!, others).map(({ from, to, insert }) => ({ from: from + start, to: to + start, insert }));
+  });
+}
+
 const isHigh = (unit: number) => unit >= 0xd800 && unit <= 0xdbff;
 const isLow = (unit: number) => unit >= 0xdc00 && unit <= 0xdfff;
 
