@@ -81,7 +81,7 @@ def test_a_port_that_is_taken_is_refused_in_plain_words(tmp_path: Path) -> None:
         with Workspace.open(tmp_path / "data") as other:
             serve(other, port=int(address.url.rpartition(":")[2]), on_ready=print)
 
-    with Workspace.open(tmp_path / "data") as workspace, pytest.raises(FabulaError, match="Choose another one"):
+    with Workspace.open(tmp_path / "data") as workspace, pytest.raises(FabulaError, match="FABULA_PORT=8601"):
         serve(workspace, port=0, worker=False, on_ready=try_again)
 
 
