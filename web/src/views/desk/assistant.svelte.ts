@@ -130,6 +130,7 @@ export class Assistant {
   /** Let another provider write in this book from now on, in this browser. */
   choose(provider: string): void {
     this.provider = provider;
+    this.problem = ""; // it was of the one before
     writeProvider(`desk.${story.id}`, provider);
   }
 
