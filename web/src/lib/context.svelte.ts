@@ -39,11 +39,14 @@ export function canPin(source: string): boolean {
   return /^(codex|lorebook):/.test(source);
 }
 
-/** One thing for an entry and its progressions, which stand behind a # in the source. */
+/** The source of the entry that a progression is of, which stands behind a #; of anything else its own. */
+const nameWhole = (source: string) => (source.startsWith("codex:") ? source.replace(/#.*$/, "") : source);
+
+/** One thing for an entry and its progressions. */
 function joinEntries(list: readonly Fragment[]): Fragment[] {
   const joined = new Map<string, Fragment>();
   for (const one of list) {
-    const source = one.source.startsWith("codex:") ? one.source.replace(/#.*$/, "") : one.source;
+    const source = nameWhole(one.source);
     const known = joined.get(`${source} ${one.why}`);
     joined.set(`${source} ${one.why}`, known ? { ...known, tokenCount: known.tokenCount + one.tokenCount } : { ...one, source });
   }
@@ -97,7 +100,7 @@ class ContextState {
    */
   get told(): { within: Fragment[]; out: Fragment[] } {
     const fragments = (this.prompt?.fragments ?? []).filter((one) => one.included || !IN_PROMPT_ALREADY.includes(one.reason));
-    const isExcluded = (one: Fragment) => this.choices.exclude.includes(one.source);
+    const isExcluded = (one: Fragment) => this.choices.exclude.includes(nameWhole(one.source));
     const within = (layer: LayerName) => joinEntries(fragments.filter((one) => one.layer === layer && one.included));
     const out = (layer: LayerName) => joinEntries(fragments.filter((one) => one.layer === layer && !one.included && !isExcluded(one)));
     return {
