@@ -18,8 +18,13 @@ def test_an_entry_is_named_at_the_end_of_the_chapter_or_in_the_messages(tmp_path
     with Workspace.open(tmp_path) as workspace:
         story = workspace.copy_sample("lantern_coast")
         story.chat.start(["Mara Venn"], title="Night")
-        given = {"conversation_id": "Night", "speaker_id": "Mara Venn", "recipe": "character-chat"}
-        request = story.request(document_id="ch-06", additional_input="Where is Hope Tarn?", **given)
+        request = story.request(
+            document_id="ch-06",
+            additional_input="Where is Hope Tarn?",
+            conversation_id="Night",
+            speaker_id="Mara Venn",
+            recipe="character-chat",
+        )
         why = {one.source: one.sentence for one in story.assemble(request).trace}
         assert why["codex:entity:grace"] == "named at the end of the chapter"
         assert why["codex:entity:hope"] == "named in the latest messages"

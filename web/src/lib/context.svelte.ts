@@ -105,7 +105,7 @@ class ContextState {
     const out = (layer: LayerName) => joinEntries(fragments.filter((one) => one.layer === layer && !one.included && !isExcluded(one)));
     return {
       within: [...within("retrieved"), ...within("settings"), ...within("rules"), ...within("immediate")],
-      out: [...joinEntries(fragments.filter((one) => !one.included && isExcluded(one))), ...out("retrieved"), ...out("settings")],
+      out: [...joinEntries(fragments.filter((one) => !one.included && isExcluded(one)).map((one) => ({ ...one, why: "" }))), ...out("retrieved"), ...out("settings")],
     };
   }
 
