@@ -483,4 +483,10 @@ def test_a_prompt_in_short_has_the_first_lines_of_each_part_and_says_how_to_see_
     assert [line for line in short.splitlines() if line in headings] == headings
     assert len(short.splitlines()) < 60 < len(whole.splitlines())
     assert "tokens for gpt-4o" in short
+    legend = [line.split() for line in short.splitlines() if line.startswith("■")]
+    total = next(line.split()[0] for line in short.splitlines() if "tokens for gpt-4o" in line)
+    assert f"{sum(int(tokens.replace(',', '')) for _, _, tokens, *_ in legend):,}" == total  # the parts add up
+    sample = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    printed = short[short.index("The Lantern Coast, ") :].splitlines()[:-1]
+    assert all(re.search(rf"^{re.escape(line.rstrip())}", sample, re.MULTILINE) for line in printed)
     assert short.splitlines()[-1].startswith("To see the whole prompt, leave out --short.")

@@ -12,6 +12,7 @@ import pytest
 
 from fabula.cli.serve import serve as serve_command
 from fabula.core.errors import FabulaError
+from fabula.core.messages import show
 from fabula.server.address import ServerAddress
 from fabula.server.serving import serve
 from fabula.workspace.workspace import Workspace
@@ -81,8 +82,12 @@ def test_a_port_that_is_taken_is_refused_in_plain_words(tmp_path: Path) -> None:
         with Workspace.open(tmp_path / "data") as other:
             serve(other, port=int(address.url.rpartition(":")[2]), on_ready=print)
 
-    with Workspace.open(tmp_path / "data") as workspace, pytest.raises(FabulaError, match="Choose another one"):
+    with (
+        Workspace.open(tmp_path / "data") as workspace,
+        pytest.raises(FabulaError, match="Choose another one") as refused,
+    ):
         serve(workspace, port=0, worker=False, on_ready=try_again)
+    assert "FABULA_PORT=8601" in show(refused.value.message, "en", on_command_line=True)  # `make run` takes no --port
 
 
 def test_a_file_sets_what_no_flag_sets_and_the_samples_are_there_once(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ import { fireEvent, render, screen, waitFor } from "@testing-library/svelte";
 import { beforeEach, expect, test, vi } from "vitest";
 import { context } from "../src/lib/context.svelte";
 import { router } from "../src/lib/router.svelte";
+import { toasts } from "../src/lib/toasts.svelte";
 import { story } from "../src/lib/story.svelte";
 import { Assistant } from "../src/views/desk/assistant.svelte";
 import Cards from "../src/lib/prompt/Cards.svelte";
@@ -16,6 +17,7 @@ const prompt = { fragments: [{ source: "history:r1", included: false }, { source
 beforeEach(() => {
   story.info = { id: "b", language: "en" } as never;
   context.clear();
+  localStorage.clear();
 });
 
 test("a suggestion that is not decided is set aside in what is shown, not in what is asked", async () => {
@@ -65,7 +67,7 @@ test("a window that has no room for the story, or for the rules, says so with wh
   context.prompt = cramped as never;
   expect(context.shortage).toBe("story");
   render(Cards);
-  expect(screen.getByText(/tiny reads 512 tokens at once, and that is too little here: your rules take 300/)).toBeTruthy();
+  expect(screen.getByText(/tiny reads 512 tokens at once, and that is too little here: the rules take 300/)).toBeTruthy();
   expect(screen.getByRole("link", { name: "Choose another model" })).toBeTruthy();
   expect(screen.queryByText(/0 in/)).toBeNull();
   context.prompt = { ...cramped, fragments: [make("retrieved", "NOT_KNOWN")] } as never;
@@ -83,12 +85,97 @@ test("a window that has no room for the story, or for the rules, says so with wh
 const verdict = (source: string, layer: string, included: boolean, reason = "KEPT") => ({ source, layer, included, reason, title: source, text: "", why: "", tokenCount: 1, score: 1 });
 const shownPrompt = (fragments: object[]) => ({ fragments, tokenCount: 9, messages: [], model: "m", warnings: [], budget: { window: 512, total: 400, reply: 64 }, layers: {} }) as never;
 
-test("the bar and the cards count the same: what is told of the codex and the story", () => {
+test("the bar and the cards count the same: what is told of the codex, the story, the rules and the text", () => {
   serve({});
   context.prompt = shownPrompt([verdict("constraint:a", "rules", true), verdict("codex:mara", "retrieved", true), verdict("codex:mara#1", "retrieved", true), verdict("synopsis:1", "settings", true), verdict("codex:bo", "retrieved", false, "NOT_KNOWN"), verdict("text", "immediate", true)]);
   render(Cards);
   render(ContextBar);
-  expect(screen.getAllByText("2 in · 1 out")).toHaveLength(2);
+  expect(screen.getAllByText("4 in · 1 out")).toHaveLength(2);
+});
+
+test("a passage that the prompt has already is not told of as left out, except in the inspector", async () => {
+  serve({ "GET /projects/b/budget": { profile: {}, version: 1 } });
+  context.prompt = shownPrompt([verdict("editor:cursor-window", "immediate", true), verdict("search:c:1", "retrieved", false, "DUPLICATE"), verdict("search:c:2", "retrieved", false, "SAME_SOURCE")]);
+  const cards = render(Cards);
+  expect(screen.getByText("1 in · 0 out")).toBeTruthy();
+  cards.unmount();
+  context.inspect();
+  render(Inspector);
+  await waitFor(() => expect(document.querySelectorAll(".inspector article")).toHaveLength(3));
+  context.isOpen = false;
+});
+
+test("the parts of the prompt add up to its sum, and the inspector lists each", async () => {
+  serve({ "GET /projects/b/budget": { profile: {}, version: 1 } });
+  const share = (tokens: number) => ({ tokens });
+  const sum = { tokenCount: 786, layers: { rules: share(61), retrieved: share(200), immediate: share(400) }, identity: share(88), preset: share(0), attachments: share(0), overhead: 37 };
+  context.prompt = { ...(shownPrompt([verdict("constraint:a", "rules", true), verdict("codex:mara", "retrieved", true), verdict("editor:cursor-window", "immediate", true)]) as object), ...sum } as never;
+  expect(context.parts.reduce((all, one) => all + one.tokens, 0)).toBe(786);
+  context.inspect();
+  render(Inspector);
+  const text = () => document.querySelector(".inspector .content")!.textContent;
+  await waitFor(() => expect(text()).toContain("Framing of the messages: 37 tokens"));
+  expect(text()).toContain("Who the model is: 88 tokens");
+  expect(text()).toContain("786 of 400 tokens in all");
+  context.isOpen = false;
+});
+
+test("only entries of the codex and of lorebooks can be pinned", () => {
+  serve({});
+  context.prompt = shownPrompt([verdict("codex:entity:mara", "retrieved", true), verdict("lorebook:a/1", "retrieved", true), verdict("search:c:1", "retrieved", true), verdict("editor:cursor-window", "immediate", true)]);
+  render(Cards);
+  const pins = screen.getAllByRole("button", { name: /^Pin/ }).map((one) => one.closest("article")!.dataset.source);
+  expect(pins).toEqual(["codex:entity:mara", "lorebook:a/1"]);
+  expect(screen.getAllByRole("button", { name: /^Leave out/ })).toHaveLength(4);
+});
+
+test("a pin that the server does not know is taken back with its reason, and the request goes on without it", async () => {
+  const refusal = { detail: "There is no entry called 'codex:entity:gone'. Nothing was changed.", code: "STORE_NOT_FOUND" };
+  const inspect = vi.fn((body: { include: string[] }) => (body.include.includes("codex:entity:gone") ? new Response(JSON.stringify(refusal), { status: 404 }) : prompt));
+  serve({ "POST /projects/b/inspect": inspect });
+  context.follow({ documentId: "c" });
+  context.set("codex:entity:mara", "include");
+  context.set("codex:entity:gone", "include");
+  await waitFor(() => expect(context.choices.include).toEqual(["codex:entity:mara"]));
+  await waitFor(() => expect(context.prompt).not.toBeNull());
+  expect(context.problem).toBe("");
+  expect(context.request.include).toEqual(["codex:entity:mara"]);
+  expect(toasts.list.at(-1)?.text).toContain("There is no entry called 'codex:entity:gone'");
+});
+
+test("what is left out by hand stays with its chapter after a reload, is said, and can be taken back", async () => {
+  serve({ "POST /projects/b/inspect": shownPrompt([verdict("codex:entity:mara", "retrieved", false, "EXCLUDED")]) });
+  context.follow({ documentId: "c" });
+  context.set("codex:entity:mara", "exclude");
+  context.clear(); // as a reload does
+  context.follow({ documentId: "d" });
+  expect(context.choices.exclude).toEqual([]);
+  context.follow({ documentId: "c" });
+  expect(context.request.exclude).toEqual(["codex:entity:mara"]);
+  await context.load();
+  render(Cards);
+  expect(screen.getByText(/You left 1 thing out here/)).toBeTruthy();
+  await fireEvent.click(screen.getByRole("button", { name: "Let the engine decide again" }));
+  expect(context.choices.exclude).toEqual([]);
+  context.clear();
+  context.follow({ documentId: "c" });
+  expect(context.choices.exclude).toEqual([]);
+});
+
+test("other views count for the model of the desk after a conversation was answered by another", async () => {
+  const model = vi.fn((query: URLSearchParams) => (query.get("provider") === "demo" ? { kind: "demo", model: "demo", window: 8192 } : { kind: "none", model: "", window: null }));
+  serve({ "GET /projects/b/model": model });
+  await context.useModel("big");
+  context.choose({ model: "gpt-large", window: 131072 });
+  await context.useDeskModel(); // nobody chose anything there, and no model is connected
+  expect(context.choices).toMatchObject({ model: "demo", window: 8192 });
+});
+
+test("a shortage says nothing of rules where there are none", () => {
+  context.prompt = { ...(shownPrompt([verdict("codex:a", "retrieved", false, "TOO_LARGE")]) as object), layers: { rules: { tokens: 0 }, immediate: { tokens: 90 } } } as never;
+  render(Cards);
+  expect(screen.getByText(/the text at the cursor takes 90/)).toBeTruthy();
+  expect(screen.queryByText(/rules/)).toBeNull();
 });
 
 test("rules that have no room are told of at the bar and beside the text, and lead to which ones", async () => {
@@ -97,7 +184,7 @@ test("rules that have no room are told of at the bar and beside the text, and le
   expect(context.rulesOut.map((one) => one.source)).toEqual(["No dashes"]);
   render(ContextBar);
   const cards = render(Cards);
-  expect(screen.getByText(/1 of your rules is left out here/)).toBeTruthy();
+  expect(screen.getByText(/1 rule is left out here/)).toBeTruthy();
   cards.unmount();
   render(Inspector);
   await fireEvent.click(screen.getByRole("button", { name: "1 rule left out" }));

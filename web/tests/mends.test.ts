@@ -45,7 +45,7 @@ test("two characters to whom one talked are enough to find the conversation, and
   serve({
     "GET /projects/b/participants": { items: people, next: null },
     "GET /projects/b/conversations": (query: URLSearchParams) => ({ items: query.get("match") === "exact" ? [] : [talk], next: null }),
-    "GET /projects/b/conversations/t/messages": { messages: [{ id: "1", name: "Silas", content: "Good evening.", timestamp: "2026-01-01T00:00:00", previousContent: null, version: 1 }], before: null },
+    "GET /projects/b/conversations/t/messages": { messages: [{ id: "1", speaker: "character:s", name: "Silas", content: "Good evening.", timestamp: "2026-01-01T00:00:00", previousContent: null, version: 1 }], before: null },
   });
   render(History);
   expect(await screen.findByText("Good evening.")).toBeTruthy();

@@ -62,12 +62,12 @@ test("a chapter whose title has its number shows it once where words are found",
 test("the inspector says how many cards of a layer are shown while it is filtered, and no tokens of a part", async () => {
   serve({ "GET /projects/b/budget": { profile: {}, version: 1 } });
   const card = (source: string, title: string, included: boolean) => ({ source, title, text: "", why: "", layer: "rules", included, tokenCount: included ? 40 : 0, reason: "", score: 1 });
-  const show = (fragments: object[]) => (context.prompt = { fragments, messages: [], warnings: [], budget: { window: 8192, reply: 100 }, layers: {} } as never);
+  const show = (fragments: object[]) => (context.prompt = { fragments, messages: [], warnings: [], tokenCount: 46, budget: { window: 8192, reply: 100, total: 8092 }, layers: { rules: { tokens: 46 } } } as never);
   show([card("constraint:1", "No rain", true), card("constraint:2", "No storms", false)]);
   context.isOpen = true;
   const { container } = render(Inspector);
   const heading = () => container.querySelector("h3")!.textContent;
-  await waitFor(() => expect(heading()).toBe("Rules 40 tokens"));
+  await waitFor(() => expect(heading()).toBe("Rules 46 tokens"));
   await fireEvent.input(screen.getByRole("searchbox"), { target: { value: "storms" } });
   expect(heading()).toBe("Rules 1 of 2 shown");
   show([card("constraint:2", "No storms", false)]);

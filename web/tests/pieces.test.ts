@@ -22,8 +22,9 @@ test("of a long list only some rows are drawn, and arrows and Enter work", async
 
 test("the bar says its parts to those who cannot see it", async () => {
   const onopen = vi.fn();
-  render(LayerBar, { tokens: { rules: 821, settings: 331, retrieved: 1753, immediate: 1678 }, total: 6144, onopen });
-  const bar = screen.getByRole("button", { name: /Rules 821, settings 331, retrieved 1,753, immediate 1,678 of 6,144/ });
+  const parts = [{ name: "rules", tokens: 821 }, { name: "immediate", tokens: 1678 }, { name: "identity", tokens: 88 }, { name: "framing", tokens: 19 }] as const;
+  render(LayerBar, { parts, total: 6144, onopen });
+  const bar = screen.getByRole("button", { name: "Rules 821, Immediate 1,678, Who the model is 88, Framing of the messages 19: 2,606 of 6,144 tokens. Open the inspector." });
   await fireEvent.click(bar);
   expect(onopen).toHaveBeenCalledOnce();
 });

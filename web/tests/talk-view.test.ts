@@ -198,3 +198,47 @@ test("a recap that failed says so and why where it was asked for", async () => {
   await fireEvent.click(screen.getByRole("button", { name: "Try again" }));
   await waitFor(() => expect(asked).toContain("POST /projects/b/jobs/retry"));
 });
+
+test("whoever is whispered to is shown as who speaks next, and the whisper is for one line", async () => {
+  const bo = { id: "persona:bo", name: "Bo", aliases: [] };
+  const sent: { audience: string[] | null }[] = [];
+  serve({
+    ...answers("free_chat", [say("w", "Psst.", { role: "assistant", speaker: "persona:bo", name: "Bo", audience: ["player:you"] })]),
+    "GET /projects/b/chats/k": { conversationId: "k", title: "Night", present: [...present, bo], mode: "free_chat", state: {} },
+    "POST /projects/b/chats/k/send": (body: { audience: string[] | null }) => (sent.push(body), new Response("", { headers: { "Content-Type": "text/event-stream" } })),
+  });
+  render(Talk);
+  expect(await screen.findByText("heard by you only")).toBeTruthy();
+  await waitFor(() => expect(context.place?.speakerId).toBe("persona:mara"));
+  const hears = screen.getByLabelText<HTMLSelectElement>("Who hears it");
+  await fireEvent.change(hears, { target: { value: "persona:bo" } });
+  expect(screen.getByText(/Only Bo hears the next line/)).toBeTruthy();
+  await waitFor(() => expect(context.place?.speakerId).toBe("persona:bo"));
+  expect(screen.getByLabelText<HTMLSelectElement>("Whose knowledge").value).toBe("persona:bo");
+  await fireEvent.input(screen.getByLabelText(/Say something/), { target: { value: "Where is it?" } });
+  await fireEvent.click(screen.getByRole("button", { name: /Send/ }));
+  expect(sent[0]?.audience).toEqual(["persona:bo"]);
+  await waitFor(() => expect(hears.value).toBe(""));
+  expect(screen.queryByText(/Only Bo hears/)).toBeNull();
+});
+
+test("what the demo said is marked as prepared", async () => {
+  const reply = { role: "assistant", kind: "assistant", speaker: "persona:mara", name: "Mara" };
+  serve(answers("free_chat", [say("a", "Hello."), say("d", "For a while nobody spoke.", { ...reply, isDemo: true }), say("m", "Good evening.", reply)]));
+  render(Talk);
+  await screen.findByText("Good evening.");
+  const marks = screen.getAllByText("Demo: prepared sentences. No model has read your story.");
+  expect(marks.map((one) => one.closest("section")!.dataset.message)).toEqual(["d"]);
+});
+
+test("the history says how many messages are on this branch and how many other branches there are, with one name for you", async () => {
+  serve({
+    ...answers("free_chat", [say("a", "Hello."), say("d", "Again.", { parentId: "a" })]),
+    "GET /projects/b/participants": { items: present, next: null },
+    "GET /projects/b/conversations/k/branches": { items: [say("c", "Once.", { parentId: "a" }), say("d", "Again.", { parentId: "a" }), say("e", "Thrice.", { parentId: "a" })], next: null },
+  });
+  router.read("#/b/history?with=Mara");
+  render(History);
+  expect(await screen.findByText("2 messages on this branch · 2 other branches")).toBeTruthy();
+  expect([...document.querySelectorAll("ol b")].map((one) => one.textContent)).toEqual(["You", "You"]);
+});

@@ -31,6 +31,8 @@ _COLOURS = {
     "settings": "yellow",
     "retrieved": "blue",
     "immediate": "green",
+    "attachments": "grey58",
+    "framing": "grey42",
     "free": "grey23",
 }
 LAYER_NAMES = {
@@ -40,6 +42,8 @@ LAYER_NAMES = {
     "settings": message("Settings"),
     "retrieved": message("Retrieved"),
     "immediate": message("Immediate"),
+    "attachments": message("Files"),
+    "framing": message("Framing"),
 }
 _NAME_WIDTH = 34  # columns of a terminal
 _OUTLINE_WIDTH = 100  # columns of a prompt in short
@@ -144,6 +148,7 @@ def _print_summary(handle: ProjectHandle, request: Request, result: Result) -> N
         say("Tokens are estimated: this model's vocabulary is not published.")
     parts = {"identity": result.identity_tokens, "preset": result.preset_tokens}
     parts |= {layer.value: result.layers[layer].tokens for layer in LAYERS}
+    parts |= {"attachments": result.rendered.attachment_tokens, "framing": result.rendered.overhead}
     print_text(_make_bar(parts, result.budget.total, shutil.get_terminal_size().columns))
     _print_legend(result)
 
@@ -187,6 +192,8 @@ def _print_legend(result: Result) -> None:
         verdicts = [v for v in result.trace if v.layer is layer and v.reason not in _QUIET]
         inside = sum(v.included for v in verdicts)
         rows.append(_LegendRow(layer.value, report.tokens, inside, len(verdicts) - inside, report.truncated))
+    others = (("attachments", result.rendered.attachment_tokens), ("framing", result.rendered.overhead))
+    rows += [_LegendRow(name, tokens) for name, tokens in others if tokens]
     columns: list[Column[_LegendRow]] = [
         Column("", lambda row: "■"),
         Column(message("layer"), lambda row: render(LAYER_NAMES[row.name]).lower()),

@@ -194,8 +194,10 @@ class _EntryScorer:
             reasons.setdefault(ident, _PINNED)
         frontier = {*reasons}
         find = self._codex.name_matcher.find
+        in_chat = bool(self._source_request.request.speaker_id)
         for nearby in self._source_request.nearby:
-            for ident, reason in _describe_mentions(nearby, *nearby.find_nearest(find, self._accepts)).items():
+            found = nearby.find_nearest(find, self._accepts)
+            for ident, reason in _describe_mentions(nearby, *found, in_chat=in_chat).items():
                 reasons.setdefault(ident, reason)
                 frontier.add(ident)
         for ident in self._find_viewpoint():
@@ -354,16 +356,23 @@ def _has_alias(progression: Progression, surface: str) -> bool:
 
 
 def _describe_mentions(
-    nearby: Nearby, before: Mapping[str, int], after: Mapping[str, int], uncertain: Iterable[str]
+    nearby: Nearby,
+    before: Mapping[str, int],
+    after: Mapping[str, int],
+    uncertain: Iterable[str],
+    *,
+    in_chat: bool = False,
 ) -> dict[str, Sentence]:
-    """Where each entry is named in a nearby text, by its id."""
+    """Where each entry is named in a nearby text, by its id; a chat has no cursor and no instruction."""
     reasons = dict.fromkeys(uncertain, message("perhaps named nearby: the word may mean something else"))
     match nearby.kind:
-        case "input":
+        case "cursor" if in_chat:
+            return reasons | dict.fromkeys((*before, *after), message("named at the end of the chapter"))
+        case "input" if not in_chat:
             return reasons | dict.fromkeys(before, message("named in the instruction"))
         case "selection":
             return reasons | dict.fromkeys(before, message("named in the selected text"))
-        case "message":
+        case "message" | "input":
             return reasons | dict.fromkeys(before, message("named in the latest messages"))
     cursor, text = nearby.cursor or 0, nearby.full_text
     for ident in (*before, *after):

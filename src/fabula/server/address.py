@@ -60,7 +60,10 @@ def open_socket(host: str, port: int) -> socket.socket:
             Code.REQUEST_INVALID,
             message(
                 "The server cannot listen at {host}, port {port} ({reason}). {advice}",
-                advice=advise(message("Choose another one with --port."), message("Choose another one.")),
+                advice=advise(
+                    message("Choose another one with --port, or with FABULA_PORT=8601 before the command."),
+                    message("Choose another one."),
+                ),
                 host=host,
                 port=port,
                 reason=reason,

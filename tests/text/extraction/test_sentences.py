@@ -73,3 +73,10 @@ def test_every_quotation_stands_in_the_text(text: str) -> None:
     for one in find_telling_sentences([("one", text)], ["Vale", "沈砚"], is_person=True, language="en"):
         assert " ".join(text[one.start : one.end].split()) == one.quotation
         assert "Vale" in one.quotation or "沈砚" in one.quotation or one.quotation.isupper()
+
+
+def test_words_that_describe_something_else_in_the_sentence_tell_nothing_of_the_name() -> None:
+    text = "Vale opened the old grey door of the tall house and went in. Vale was a tall grey man."
+    passing, telling = find_telling_sentences([("one", text)], ["Vale"], is_person=True, language="en")
+    assert passing.score == 0
+    assert telling.score >= 4

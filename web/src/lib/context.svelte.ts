@@ -3,8 +3,13 @@
  * changes. The bar, the cards beside the text and the inspector all show this one answer.
  */
 import { get, post, Problem, type Schemas } from "./api";
+import { t } from "./i18n/index.svelte";
+import { LAYERS, type LayerName, type PartName } from "./layers";
+import { readHandChoices, writeHandChoices } from "./hand-choices";
+import { DEMO, readProvider } from "./providers";
 import { story } from "./story.svelte";
-import type { LayerName } from "./layers";
+import { texts } from "./texts";
+import { toasts } from "./toasts.svelte";
 
 export type Prompt = Schemas["AssembledPrompt"] & { fragments?: readonly Schemas["FragmentVerdict"][] };
 export type Fragment = Schemas["FragmentVerdict"];
@@ -26,11 +31,22 @@ const PAUSE = 120; // milliseconds after the last change
 const RULES_TOO_LARGE = "CONTEXT_RULES_TOO_LARGE";
 const NO_ROOM = ["TOO_LARGE", "PASSED_OVER", "NO_ROOM", "LOWER_RANK", "HEADROOM", "RULES_OVERBUDGET"]; // why something is out
 
-/** One thing for an entry and its progressions, which stand behind a # in the source. */
+const IN_PROMPT_ALREADY = ["DUPLICATE", "SAME_SOURCE"]; // the model reads it, from another source
+const NAME_UNKNOWN = "STORE_NOT_FOUND";
+
+/** Whether a request can name a source to have it in the prompt: entries of the codex and of lorebooks. */
+export function canPin(source: string): boolean {
+  return /^(codex|lorebook):/.test(source);
+}
+
+/** The source of the entry that a progression is of, which stands behind a #; of anything else its own. */
+const nameWhole = (source: string) => (source.startsWith("codex:") ? source.replace(/#.*$/, "") : source);
+
+/** One thing for an entry and its progressions. */
 function joinEntries(list: readonly Fragment[]): Fragment[] {
   const joined = new Map<string, Fragment>();
   for (const one of list) {
-    const source = one.source.startsWith("codex:") ? one.source.replace(/#.*$/, "") : one.source;
+    const source = nameWhole(one.source);
     const known = joined.get(`${source} ${one.why}`);
     joined.set(`${source} ${one.why}`, known ? { ...known, tokenCount: known.tokenCount + one.tokenCount } : { ...one, source });
   }
@@ -57,6 +73,8 @@ class ContextState {
   private mayInspect = true;
   /** Whose model is counted for; null until it was asked for. */
   private provider: string | null = null;
+  private isWithoutModel = false;
+  private handPlace = ""; // the chapter or conversation that pins and exclusions are of
 
   get tokens(): Record<LayerName, number> {
     const layers = this.prompt?.layers as Record<string, { tokens: number }> | undefined;
@@ -64,14 +82,34 @@ class ContextState {
     return { rules: of("rules"), settings: of("settings"), retrieved: of("retrieved"), immediate: of("immediate") };
   }
 
-  /** What the model is told of the codex and the story, and what it is not; an entry and its changes are one thing. */
-  get told(): { within: Fragment[]; out: Fragment[] } {
-    const fragments = this.prompt?.fragments ?? [];
-    const of = (layer: LayerName, included: boolean) => joinEntries(fragments.filter((one) => one.layer === layer && one.included === included));
-    return { within: [...of("retrieved", true), ...of("settings", true)], out: [...of("retrieved", false), ...of("settings", false)] };
+  /** What each part of the prompt takes; together they are its tokens. */
+  get parts(): { name: PartName; tokens: number }[] {
+    const { prompt, tokens } = this;
+    const others = { identity: prompt?.identity?.tokens, preset: prompt?.preset?.tokens, attachments: prompt?.attachments?.tokens };
+    const named: { name: PartName; tokens: number }[] = [
+      ...LAYERS.map((name) => ({ name, tokens: tokens[name] })),
+      ...(["identity", "preset", "attachments"] as const).map((name) => ({ name, tokens: others[name] ?? 0 })),
+    ];
+    const rest = (prompt?.tokenCount ?? 0) - named.reduce((sum, one) => sum + one.tokens, 0);
+    return [...named, { name: "framing" as const, tokens: Math.max(0, rest) }].filter((one) => one.tokens > 0);
   }
 
-  /** The rules of the writer that have no room in the prompt; facts of the codex may stand among rules, and are none. */
+  /**
+   * What the model is told, and what it is not; an entry and its changes are one thing. What is left out because the
+   * prompt has the same text already is not listed: the model is told it.
+   */
+  get told(): { within: Fragment[]; out: Fragment[] } {
+    const fragments = (this.prompt?.fragments ?? []).filter((one) => one.included || !IN_PROMPT_ALREADY.includes(one.reason));
+    const isExcluded = (one: Fragment) => this.choices.exclude.includes(nameWhole(one.source));
+    const within = (layer: LayerName) => joinEntries(fragments.filter((one) => one.layer === layer && one.included));
+    const out = (layer: LayerName) => joinEntries(fragments.filter((one) => one.layer === layer && !one.included && !isExcluded(one)));
+    return {
+      within: [...within("retrieved"), ...within("settings"), ...within("rules"), ...within("immediate")],
+      out: [...joinEntries(fragments.filter((one) => !one.included && isExcluded(one)).map((one) => ({ ...one, why: "" }))), ...out("retrieved"), ...out("settings")],
+    };
+  }
+
+  /** The rules that have no room in the prompt, none of them written by the user; facts of the codex may stand among rules, and are none. */
   get rulesOut(): Fragment[] {
     return (this.prompt?.fragments ?? []).filter((one) => one.layer === "rules" && !one.source.startsWith("codex:") && !one.included && NO_ROOM.includes(one.reason));
   }
@@ -95,6 +133,7 @@ class ContextState {
   follow(place: ContextRequest | null, readUnsaved?: () => string): void {
     this.place = place;
     this.readUnsaved = readUnsaved;
+    if (place) this.takeHandChoices(place);
     if (!place) {
       this.abort?.abort(); // what was asked of a place that was left is no news any more
       this.problem = "";
@@ -104,7 +143,32 @@ class ContextState {
 
   choose(choices: Partial<ContextChoices>): void {
     this.choices = { ...this.choices, ...choices };
+    if (choices.include || choices.exclude) writeHandChoices(this.handPlace, this.choices);
     this.refresh(0);
+  }
+
+  /** Take what was pinned or left out by hand in this chapter or conversation before. */
+  private takeHandChoices(place: ContextRequest): void {
+    const name = `${story.id}.${place.conversationId || place.documentId || ""}`;
+    if (name === this.handPlace) return;
+    this.handPlace = name;
+    this.choices = { ...this.choices, ...readHandChoices(name) };
+  }
+
+  /** Let the engine decide again about everything that was pinned or left out by hand here. */
+  forgetHandChoices(): void {
+    this.choose({ include: [], exclude: [] });
+  }
+
+  /** Take back what was pinned or left out by hand and the server does not know; returns whether there was any. */
+  private takeBackUnknown(problem: Problem): boolean {
+    const { include, exclude } = this.choices;
+    if (problem.code !== NAME_UNKNOWN || !(include.length + exclude.length)) return false;
+    const named = [...include, ...exclude].filter((one) => problem.message.includes(one));
+    const isKept = (one: string) => named.length > 0 && !named.includes(one);
+    this.choose({ include: include.filter(isKept), exclude: exclude.filter(isKept) });
+    toasts.show(t(texts.takenBack, { why: problem.message }));
+    return true;
   }
 
   /** Look at the context without some sources. */
@@ -121,7 +185,15 @@ class ContextState {
     this.provider = provider;
     const { kind, model, window, encoding } = await get("/projects/{project}/model", { path: { project }, query: provider ? { provider } : {} });
     if (provider !== this.provider || project !== story.id) return; // another one was chosen meanwhile
+    this.isWithoutModel = kind === "none";
     this.choose(kind === "none" ? { model: undefined, window: undefined, encoding: undefined } : { model, window: window ?? undefined, encoding: encoding ?? undefined });
+  }
+
+  /** Count for the model that would write at the desk; where none is connected and none was chosen, that is the demo. */
+  async useDeskModel(): Promise<void> {
+    const chosen = readProvider(`desk.${story.id}`);
+    await this.useModel(chosen ?? "");
+    if (chosen === null && this.provider === "" && this.isWithoutModel) await this.useModel(DEMO);
   }
 
   /** Open the inspector at the rules that are left out, or at everything. */
@@ -151,6 +223,7 @@ class ContextState {
     this.place = this.prompt = this.sent = null;
     this.readUnsaved = undefined;
     this.aside = [];
+    this.handPlace = "";
     this.choices = { include: [], exclude: [] };
     this.isOpen = false;
     this.problem = "";
@@ -178,6 +251,7 @@ class ContextState {
     } catch (error) {
       const isForbidden = error instanceof Problem && error.status === 403; // whoever reads along sees no prompt
       if (abort.signal.aborted || isForbidden) return;
+      if (error instanceof Problem && this.takeBackUnknown(error)) return; // the answer without it follows
       this.problem = error instanceof Problem ? error.message : String(error);
       this.problemCode = error instanceof Problem ? error.code : "";
     } finally {

@@ -1,4 +1,5 @@
 /** Who answers in a place of the page in place of the settings, as this browser remembers it. */
+export const DEMO = "demo";
 const keyOf = (place: string) => `fabula.provider.${place}`;
 
 /** Return the provider that was chosen for a place; an empty one is that of the settings, null says that none was chosen. */

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator
+from itertools import count
 
 from fabula.llm.model import ModelCall, StreamEnd, StreamEvent, TextChunk, Usage
 
@@ -33,11 +34,12 @@ class DemoProvider:
     """Answers every call with sentences that were written beforehand."""
 
     name = "demo"
+    _calls = count()  # of this process: the same prompt gets another text when it is tried again
 
     async def stream(self, call: ModelCall) -> AsyncGenerator[StreamEvent, None]:
-        """The sentences piece by piece, then the end; another text where the prompt has another length."""
+        """The sentences piece by piece, then the end; another text with each call."""
         texts = _TEXTS["zh" if call.language == "zh" else "en"]
-        text = texts[sum(len(one.content) for one in call.messages) % len(texts)]
+        text = texts[next(self._calls) % len(texts)]
         pieces = re.findall(r"\S+\s*" if " " in text else r".{1,2}", text)
         for piece in pieces:
             await asyncio.sleep(_PAUSE_SECONDS)

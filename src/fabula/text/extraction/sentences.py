@@ -119,6 +119,8 @@ def _score_sentence(sentence: str, start: int, end: int, language: str) -> float
     score = max((points for pattern, points in patterns if pattern.match(after)), default=0.0)
     if (_CHINESE_BEFORE if is_chinese else _ENGLISH_BEFORE).search(before):
         score += 4.0
+    if not score:  # words that describe may be about something else in the sentence
+        return 0.0
     if is_chinese:
         score += min(sum(word in sentence for word in _CHINESE_WORDS), 3)
     else:

@@ -11,6 +11,7 @@ from fabula.conversation.history import FoundMessage, HistoryPage
 from fabula.conversation.model import Message, get_kind
 from fabula.conversation.participants import Participant, Participants
 from fabula.conversation.presence import Presence
+from fabula.llm.providers.demo import DEMO_MODEL
 from fabula.workspace.chat_files import ChatExportReport, ChatImportReport
 from fabula.workspace.conversations import ConversationDetails
 from fabula.workspace.schemas.display_names import DisplayNames
@@ -101,6 +102,7 @@ class MessageInfo(Schema):
     previous_content: str | None
     version: int
     audience_names: tuple[str, ...] | UnsetType = UNSET  # of a whisper
+    is_demo: bool | UnsetType = UNSET  # true where the demo wrote it, with prepared sentences
 
 
 class HistoryPageInfo(Schema):
@@ -179,7 +181,8 @@ def describe_message(said: Message, names: Participants) -> MessageInfo:
     """Describe a message."""
     audience = UNSET if said.audience is None else tuple(names.name_of(one) for one in sorted(said.audience))
     name = names.name_of(said.speaker)
-    return describe(MessageInfo, said, kind=get_kind(said).value, name=name, audience_names=audience)
+    is_demo = True if said.extra.get("model") == DEMO_MODEL else UNSET
+    return describe(MessageInfo, said, kind=get_kind(said).value, name=name, audience_names=audience, is_demo=is_demo)
 
 
 def describe_page(page: HistoryPage, names: Participants) -> HistoryPageInfo:

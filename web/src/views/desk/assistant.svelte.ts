@@ -6,7 +6,7 @@ import { get, Offline, post, Problem, type Schemas } from "../../lib/api";
 import { context } from "../../lib/context.svelte";
 import { EventStream } from "../../lib/events";
 import { language } from "../../lib/i18n/index.svelte";
-import { readProvider, writeProvider } from "../../lib/providers";
+import { DEMO, readProvider, writeProvider } from "../../lib/providers";
 import { story } from "../../lib/story.svelte";
 import { readFindings, type Finding } from "./findings";
 import { splitSentences } from "./sentences";
@@ -34,7 +34,6 @@ export interface Turn {
 }
 
 const HIDDEN_SKILLS = ["judge", "chat"];
-const DEMO = "demo";
 const CLIPBOARD = "clipboard"; // hands the prompt over in place of an answer
 
 export class Assistant {
@@ -131,6 +130,7 @@ export class Assistant {
   /** Let another provider write in this book from now on, in this browser. */
   choose(provider: string): void {
     this.provider = provider;
+    this.problem = ""; // it was of the one before
     writeProvider(`desk.${story.id}`, provider);
   }
 

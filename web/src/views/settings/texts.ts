@@ -63,6 +63,8 @@ export const texts = defineTexts({
   setKey: { en: "Set a key", zh: "设置密钥" },
   replaceKey: { en: "Replace the key", zh: "更换密钥" },
   removeKey: { en: "Remove the key", zh: "移除密钥" },
+  modelOf: { en: "Model of {name}", zh: "{name} 的模型" },
+  modelHint: { en: "The name under which the server has it. The server must be running when you write.", zh: "服务器上的模型名。写作时服务器必须在运行。" },
   use: { en: "Let it write", zh: "由它来写" },
   keyOf: { en: "Key of {name}", zh: "{name} 的密钥" },
   keyHint: { en: "Paste it. It goes into the keyring and nowhere else.", zh: "粘贴即可。它只会存入钥匙串。" },

@@ -37,6 +37,8 @@ export const texts = defineTexts({
   everybody: { en: "everybody present", zh: "在场所有人" },
   only: { en: "only {name}", zh: "只有{name}" },
   whispered: { en: "heard by {names} only", zh: "只有{names}听到" },
+  whisperOnce: { en: "Only {name} hears the next line; after it, everybody hears you again.", zh: "下一句只有{name}能听到；之后大家又能听到您。" },
+  demoSaid: { en: "Demo: prepared sentences. No model has read your story.", zh: "演示：预备的句子，没有模型读过您的故事。" },
   again: { en: "Again", zh: "再来一次" },
   more: { en: "Go on", zh: "继续" },
   ask: { en: "Ask {name}", zh: "让{name}说" },

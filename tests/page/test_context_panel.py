@@ -1,0 +1,60 @@
+"""The panel of what the model knows, in a real browser: pins, exclusions and the sum of the parts."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from fabula.workspace.project import ProjectHandle
+from tests.page.conftest import OpenPage
+
+
+def test_what_is_left_out_stays_so_after_a_reload_and_only_entries_can_be_pinned(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_page(f"#/{story.id}/write/ch-06")
+    cards = page.locator("aside.right article")
+    entry = cards.and_(page.locator("[data-source^='codex:']")).first
+    expect(entry).to_be_visible()
+    source = entry.get_attribute("data-source") or ""
+    others = cards.and_(page.locator(":not([data-source^='codex:']):not([data-source^='lorebook:'])"))
+    expect(others.get_by_role("button", name=re.compile("^Pin"))).to_have_count(0)
+    entry.get_by_role("button", name=re.compile("^Leave out")).click()
+    card = page.locator(f"aside.right article[data-source='{source}'].out")
+    expect(card).to_contain_text("left out by you")
+    page.reload()
+    expect(card).to_contain_text("left out by you")
+    expect(page.get_by_text("You left 1 thing out here.")).to_be_visible()
+    page.get_by_role("button", name="Let the engine decide again").click()
+    expect(card).to_have_count(0)
+    page.reload()
+    expect(page.locator(f"aside.right article[data-source='{source}']:not(.out)")).to_be_visible()
+    page.locator(f"aside.right article[data-source='{source}']").get_by_role("button", name=re.compile("^Pin")).click()
+    expect(page.get_by_text("1 thing is pinned here.")).to_be_visible()
+
+
+def test_the_parts_of_the_bar_add_up(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_page(f"#/{story.id}/write/ch-06")
+    bar = page.get_by_role("button", name=re.compile("Framing of the messages .* Open the inspector"))
+    expect(bar).to_be_visible()
+    label = bar.get_attribute("aria-label") or ""
+    parts, _, total = label.partition(":")
+    numbers = [int(one.replace(",", "")) for one in re.findall(r" (\d[\d,]*)(?=, |$)", parts)]
+    assert len(numbers) > 4
+    assert f"{sum(numbers):,}" in total
+    expect(page.locator("footer .numbers").first).to_contain_text(f"{sum(numbers):,} /")
+
+
+def test_the_bar_counts_for_the_model_of_the_desk_after_a_conversation(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    story.chat.start(["Mara Venn"], title="Pier")
+    page = open_page(f"#/{story.id}/write/ch-06")
+    budget = page.locator("footer .numbers").first
+    expect(budget).to_contain_text("/ 6,144")
+    page.goto(re.sub("write/.*", "talk/Pier", page.url))
+    page.get_by_label("Which model answers").select_option("clipboard")
+    expect(budget).not_to_contain_text("/ 6,144")
+    page.goto(re.sub("talk/.*", "codex", page.url))
+    expect(budget).to_contain_text("/ 6,144")
