@@ -91,6 +91,7 @@ def test_a_prompt_is_the_same_whether_its_synopses_were_made_before_or_not() -> 
 
 
 def test_the_synopses_of_a_short_book_are_made_when_they_are_needed() -> None:
+    wait_until_over()  # what another test began
     manuscript = Manuscript(book())
     assemble(manuscript, "ch-2")
     assert not is_making()
