@@ -79,6 +79,7 @@ def test_any_text_has_terms_of_a_known_sort(text: str) -> None:
 @given(st.text(alphabet=st.sampled_from("a bRn's’9灯塔。ー가 "), max_size=80) | st.text(max_size=80))
 @example("𖠀A")
 @example("Ꭰ")  # its small letter is in another block
+@example("𖩠")  # a digit
 def test_the_lent_terms_and_the_characters_are_those_that_are_counted(text: str) -> None:
     words, characters = count_shared_terms(text)
     found = count_terms(text)

@@ -21,7 +21,7 @@ EXACT_PREFIX = "="  # marks a word as it is written, beside its stem
 _FIRST_UNSPACED = "\u2e80"  # from here on: scripts without spaces, and Hangul, whose words change at their ends
 _UNSPACED = rf"[^\W\d_\0-{chr(ord(_FIRST_UNSPACED) - 1)}]+"
 _SPACED = rf"[^\W\d_{_FIRST_UNSPACED}-\U0010ffff]+"
-_UNSPACED_LETTER = re.compile(_UNSPACED)
+_UNSPACED_CHARACTER = re.compile(f"[{_FIRST_UNSPACED}-\U0010ffff]")
 _WORD = re.compile(rf"{_UNSPACED}|{_SPACED}(?:['’]{_SPACED})*|\d+")
 STOP_WORDS = load_word_lists("stop_words")["terms"]
 
@@ -65,7 +65,7 @@ def find_shared_terms(text: str) -> frozenset[str]:
 def list_shared_terms(text: str) -> list[tuple[int, str]] | None:
     """The shared terms of a text with the offsets of their words; None for unspaced text, which has no words."""
     lowered = text.lower()
-    if len(lowered) != len(text) or not (lowered.isascii() or not _UNSPACED_LETTER.search(lowered)):
+    if len(lowered) != len(text) or _has_unspaced(lowered):
         return None
     return [(word.start(), term) for word in _WORD.finditer(lowered) if (term := _make_shared_term(word[0]))]
 
@@ -76,11 +76,16 @@ def list_word_pairs(text: str) -> list[tuple[str, str]]:
     return [*pairwise([_make_shared_term(word) if word[0] < _FIRST_UNSPACED else "" for word in words])]
 
 
+def _has_unspaced(text: str) -> bool:
+    """Whether a text has a character, also a digit, of the scripts that are taken for unspaced."""
+    return not text.isascii() and _UNSPACED_CHARACTER.search(text) is not None
+
+
 def _split_runs(text: str) -> tuple[list[str], list[str]]:
     """The words of a text, and its runs of unspaced characters."""
     lowered = text.lower()
     found = _WORD.findall(lowered)
-    if lowered.isascii() or not _UNSPACED_LETTER.search(lowered):
+    if not _has_unspaced(lowered):
         return found, []
     return [word for word in found if word[0] < _FIRST_UNSPACED], [run for run in found if run[0] >= _FIRST_UNSPACED]
 
