@@ -20,7 +20,7 @@ def keys(*branch: str, document: str = "") -> ContinuityKeys:
     request = Request(
         project_id=P, recipe="chat", conversation_id="" if document else "talk", document_id=document, model="gpt-4o"
     )
-    return make_keys(request, Vantage(), branch)
+    return make_keys(request, Vantage(), branch[::-1])  # the newest message first
 
 
 def answer(kept: ContinuityStore, at: ContinuityKeys, word: str) -> None:
