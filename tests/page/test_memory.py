@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
@@ -69,6 +69,26 @@ def test_the_profile_is_written(open_page: OpenPage, workspace: Workspace, story
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("Saved.")).to_be_visible()
     assert workspace.read_profile().text == "I write slow books about the sea."
+
+
+def test_what_is_typed_before_the_profile_is_loaded_stays(
+    open_page: OpenPage, workspace: Workspace, story: ProjectHandle
+) -> None:
+    workspace.write_profile("I write about the sea.")
+    page = open_page(f"#/{story.id}/memory/profile")
+    held: list[Route] = []
+    page.route("**/api/profile", lambda route: held.append(route))
+    page.reload()
+    field = page.get_by_label("What should a model know about you?")
+    field.fill("I write slow books.")
+    expect(page.get_by_role("tab", name="Confirmed")).to_have_text("Confirmed0")  # nothing is loaded yet
+    held[0].continue_()
+    page.unroute("**/api/profile")
+    expect(page.get_by_role("tab", name="Confirmed")).not_to_have_text("Confirmed0")
+    expect(field).to_have_value("I write slow books.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    assert workspace.read_profile().text == "I write slow books."
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
