@@ -430,7 +430,10 @@ def show_help(session: ChatSession, rest: str) -> None:
     for line in lines:
         print_line(line)
     session.tell(
-        message("Everything else is said. @NAME asks somebody alone. Ctrl-C stops an answer, and Ctrl-D ends.")
+        message(
+            "Everything else is said. With @NAME only they answer; everybody hears it. "
+            "Ctrl-C stops an answer, and Ctrl-D ends."
+        )
     )
 
 
