@@ -18,7 +18,7 @@ __all__ = ["Fact", "Happening", "Hearing", "Question", "SaidMessage", "Talk"]
 
 READER = "reader"
 PLAYER = "player:"
-CAPS = {"character-chat": 4000, "chat": 8000}  # characters of the history, for chat as many as 4,000 tokens have
+CAP = 8000  # characters of the history: as many as 4,000 tokens surely have
 LEFT_AFTER_STEP = 0.2  # of a window, at least, when it has moved on by a step
 LINE_MARGIN = 70  # for the names before a line
 _RECAP, _RECENT = "[Earlier in this conversation]", "[Another recent conversation"
@@ -205,7 +205,7 @@ class Hearing(Struct):
     talks: dict[str, Talk] = field(default_factory=dict)
     chapters: tuple[str, ...] = ()
     tells_all_recaps: bool = False  # so many that all of them are told
-    history_characters: int = max(CAPS.values())  # that the history surely shows, where the project sets a window
+    history_characters: int = CAP  # that the history surely shows, where the project sets a window
 
     def find_forbidden(self, question: Question, prompt: str) -> list[str]:
         """The words of a prompt that its speaker must not know, each with its line."""
@@ -294,7 +294,7 @@ class Hearing(Struct):
             return set()
         heard, eyes = talk.find_hearers(), self.find_eyes(speaker)
         path = [said for said in talk.list_path() if said.is_final and speaker in heard[said.id]]
-        cap = min(CAPS[question.recipe], self.history_characters)
+        cap = self.history_characters
         if not question.is_large:
             return path[-1].words if path and len(path[-1].text) < cap * LEFT_AFTER_STEP else set()
         is_whole = sum(len(said.text) + LINE_MARGIN for said in path) <= cap

@@ -32,8 +32,10 @@ _telling = count(1)
 
 @pytest.fixture
 def workspace(store: Store) -> Iterator[Workspace]:
-    """A project with a player and three personas."""
+    """A project with a player and three personas, whose history windows a few long rounds leave."""
     projects.create(store, "Party", project_id=P)
+    with store.write(project=P) as tx:
+        set_value(tx, "maxHistoryTokens", 1000, scope="project")
     with Workspace(store) as opened:
         people = opened.project(P).participants
         people.ensure_player("Ann")

@@ -52,6 +52,6 @@ class AssemblyOptions(Struct, frozen=True, kw_only=True):
         return tuple([name for name in recipe.sources if name not in excluded]) if excluded else recipe.sources
 
     def _limit_injected(self, recipe: Recipe) -> int | None:
-        """The project's cap, where the recipe has one."""
+        """The project's cap, where the recipe is that of a chat."""
         own = self.max_injected_characters
-        return recipe.injected_characters if own is None or recipe.injected_characters is None else own
+        return own if own is not None and recipe.injected_sources else recipe.injected_characters

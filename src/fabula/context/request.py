@@ -117,6 +117,7 @@ class Request(Struct, frozen=True, kw_only=True):
         speaker_id, speaker_name: the participant who speaks next.
         speaker_note: what a mode tells who speaks next, and nobody else.
         input_name: who says the input, where lines of the conversation carry names.
+        input_speaker_id: the participant who says the input, where one does.
         input_known_to: who hears the input; None: everybody.
         now: the moment that dates and times in macros come from.
         macros: what the other macros stand for.
@@ -146,6 +147,7 @@ class Request(Struct, frozen=True, kw_only=True):
     character_ids: tuple[str, ...] = ()
     reader_language: Language | None = None
     input_name: str = ""
+    input_speaker_id: str = ""
     input_known_to: tuple[str, ...] | None = None
     include: tuple[str, ...] = ()
     include_names: tuple[str, ...] = ()

@@ -18,8 +18,9 @@ from msgspec.structs import replace
 from sqlalchemy import Row, bindparam, desc
 
 from fabula.conversation.model import BEGUN, EARLIER, OTHERS, RESERVED_KEYS, ROUND
-from fabula.conversation.modes.registry import DEFAULT_MODE
-from fabula.conversation.tables import messages
+from fabula.conversation.modes.model import ContextPolicy
+from fabula.conversation.modes.registry import DEFAULT_MODE, find_policy
+from fabula.conversation.tables import conversations, messages
 from fabula.store.queries import RowQuery
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
@@ -48,11 +49,13 @@ State = Mapping[str, Any]
 class ModeBeginning(Struct, frozen=True, kw_only=True):
     """How a mode began in a conversation: its state where no message keeps another one, and the names of settings.
 
-    Settings are parts of the state that a person gave, such as options and roles. They hold on every branch.
+    Settings are parts of the state that a person gave, such as options and roles. They hold on every branch. The policy
+    is that of a mode which no package offers: a process that does not have the mode reads it here.
     """
 
     state: State = {}
     settings: tuple[str, ...] = ()
+    policy: ContextPolicy | None = None
 
 
 def get_own_state(stored: State) -> dict[str, Any]:
@@ -66,6 +69,16 @@ def read_beginnings(stored: State) -> dict[str, ModeBeginning]:
         return msgspec.convert(stored.get(BEGUN, {}), dict[str, ModeBeginning])
     except msgspec.ValidationError:
         return {}
+
+
+def read_policy(reading: ReadTransaction, mode: str, conversation_id: str) -> ContextPolicy:
+    """Read the context policy of the mode of a conversation; the default one where nobody knows the mode."""
+    name = mode or DEFAULT_MODE
+    found = find_policy(name)
+    if found is None and conversation_id:
+        row = reading.row(conversations, id=conversation_id)
+        found = read_beginnings(row.mode_state).get(name, ModeBeginning()).policy if row is not None else None
+    return found or ContextPolicy()
 
 
 def keep_state(tx: WriteTransaction, message_id: str, mode: str, state: State) -> None:

@@ -262,11 +262,24 @@ def find_user_name(request: Request, view: View) -> str:
 
 
 def find_player(request: Request, view: View) -> str:
-    """Return the id of the player in a conversation; empty where there is none."""
+    """Return the id of the player whom a request speaks of: who says its input, else one who is present, if any."""
+    said_by = strip_revision(request.input_speaker_id)
+    if is_player(said_by):
+        return said_by
+    present = _find_attendance(request, view).present
+    return next((one for one in sorted(present) if is_player(one)), "")
+
+
+def find_lone_character(attendance: Attendance) -> str:
+    """Return the character who talks with a player alone; empty where somebody else is or was there too."""
+    characters = [one for one in attendance.attendees if not is_player(one)]
+    return characters[0] if len(characters) == 1 and len(attendance.attendees) == 2 else ""
+
+
+def _find_attendance(request: Request, view: View) -> Attendance:
     conversations = view.snapshot(Conversations)
-    attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
-    participants = attendance.participants if attendance is not None else frozenset[str]()
-    return next((one for one in sorted(participants) if is_player(one)), "")
+    found = conversations.attendances.get(request.conversation_id) if conversations is not None else None
+    return found or Attendance()
 
 
 def _find_speaker(request: Request, view: View) -> Participant | None:
@@ -276,10 +289,8 @@ def _find_speaker(request: Request, view: View) -> Participant | None:
 
 def _is_between_two(request: Request, view: View, speaker: str) -> bool:
     """Return whether a speaker takes part with at most one other; a text that is written has several voices."""
-    conversations = view.snapshot(Conversations)
-    attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
-    participants = attendance.participants if attendance is not None else frozenset[str]()
-    return speaker in participants and len(participants) <= 2 and request.recipe not in ("", NOVEL.name)
+    attendees = _find_attendance(request, view).attendees
+    return speaker in attendees and len(attendees) <= 2 and request.recipe not in ("", NOVEL.name)
 
 
 PERSONA_SOURCE = FunctionSource(name="personas", function=offer_personas, blocking=False)

@@ -134,7 +134,7 @@ class Attendance:
         if all(one.is_at_beginning for one in self.changes):
             return self
         elsewhere = copy(self)  # with the spans, which are the same
-        for name in ("_last", "ranges", "participants", "present"):
+        for name in ("_last", "ranges", "participants", "attendees", "present"):
             elsewhere.__dict__.pop(name, None)
         elsewhere.end, elsewhere._beside = end, beside
         return elsewhere
@@ -148,6 +148,11 @@ class Attendance:
     def participants(self) -> frozenset[str]:
         """Everybody who took part on the path to where the conversation goes on."""
         return frozenset(one.participant_id for one in self.ranges)
+
+    @cached_property
+    def attendees(self) -> frozenset[str]:
+        """Everybody who is present, or was there when something was said on the path to where it goes on."""
+        return frozenset(one.participant_id for one in self.ranges if one.until is None or one.until > one.since)
 
     @cached_property
     def present(self) -> frozenset[str]:

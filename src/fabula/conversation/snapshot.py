@@ -85,7 +85,7 @@ def load_conversations(
 def _name_speakers(voices: Voices, attendance: Attendance, people: Participants) -> dict[str, str]:
     """Return the name of each speaker where lines carry names: where roles alone do not tell who speaks."""
     roles = {(strip_revision(speaker), role) for speaker, role in voices.roles}
-    speakers = attendance.participants | {speaker for speaker, _ in roles}
+    speakers = attendance.attendees | {speaker for speaker, _ in roles}
     if len(speakers) <= 2 and len({role for _, role in roles}) == len(roles):
         return {}
     return {one: people.name_of(one) for one in sorted(voices.named)}

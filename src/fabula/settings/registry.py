@@ -212,8 +212,8 @@ _HISTORY = (
         scopes=_PROJECT,
         aliases=("MaxPromptChars",),
         sentence=message(
-            "How many characters of fixed prompts, biography, recaps and earlier messages a character chat is told; "
-            "the running conversation does not count."
+            "How many characters of fixed prompts, biography, recaps and earlier messages a chat is told; the running "
+            "conversation does not count. Where it is not set, it holds for a player and a character alone."
         ),
     ),
     SettingDefinition(

@@ -312,13 +312,17 @@ def load_account_names(store: Store, user: str) -> AccountNames:
     return AccountNames(own, frozenset(map(fold_name, names.values())) - {fold_name(own)}) if own else AccountNames()
 
 
-def find_player(reading: ReadTransaction, accounts: AccountNames) -> Participant | None:
-    """Return the player as whom somebody talks, if there is one: of the own name, else one not called like others."""
+def list_players(reading: ReadTransaction, accounts: AccountNames) -> list[Participant]:
+    """List the players as whom somebody can talk: of the own name, then those not called like others, by age."""
     everybody = list_participants(reading, by_age=True)  # an import may have brought others
     players = [one for one in everybody if one.id.startswith(f"{PLAYER}:") and not one.is_gone]
     own = [one for one in players if accounts.own and fold_name(one.name) == fold_name(accounts.own)]
-    shared = [one for one in players if fold_name(one.name) not in accounts.others]
-    return next(iter((*own, *shared)), None)
+    return [*own, *(one for one in players if one not in own and fold_name(one.name) not in accounts.others)]
+
+
+def find_player(reading: ReadTransaction, accounts: AccountNames) -> Participant | None:
+    """Return the player as whom somebody talks, if there is one."""
+    return next(iter(list_players(reading, accounts)), None)
 
 
 def name_player(view: View, accounts: AccountNames) -> str:

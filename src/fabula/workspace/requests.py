@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from fabula.codex import Codex
 from fabula.context.phrases import load_phrases
-from fabula.context.recipes import NOVEL, RECIPES
+from fabula.context.recipes import CHARACTER_CHAT, CHAT, NOVEL, RECIPES
 from fabula.context.request import Principal, Request
 from fabula.conversation.documents import DocumentConversations, make_document_conversation_id
 from fabula.conversation.model import Conversations
 from fabula.conversation.participants import Participants, strip_revision
-from fabula.conversation.personas import find_identity, find_user_name
+from fabula.conversation.personas import find_identity, find_lone_character, find_user_name
 from fabula.conversation.source import CONVERSATION_SOURCE
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import is_word, join_names, message
@@ -150,9 +150,17 @@ def warn_of_absent_speaker(request: Request, view: View) -> tuple[str, ...]:
 
 
 def find_recipe(request: Request, view: View) -> str:
-    """Return the name of the recipe of a request: its own, that of its skill, else the novel recipe."""
+    """Return the name of the recipe of a request: its own, that of its skill, else the novel recipe.
+
+    Where a skill chats, a player and a character alone have the recipe that is for them.
+    """
+    if request.recipe:
+        return request.recipe
     skill = (view.snapshot(Skills) or load_built_in()).skills.get(request.skill_id)
-    return request.recipe or (skill.recipe if skill is not None else NOVEL.name)
+    recipe = skill.recipe if skill is not None else NOVEL.name
+    conversations = view.snapshot(Conversations) if recipe == CHAT.name else None
+    attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
+    return CHARACTER_CHAT.name if attendance is not None and find_lone_character(attendance) else recipe
 
 
 def complete_request(request: Request, view: View, principal: Principal) -> Request:

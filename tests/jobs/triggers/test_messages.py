@@ -330,7 +330,7 @@ def test_neither_a_reply_nor_a_request_asks_a_question_more_however_much_was_sai
 def test_a_mode_says_from_when_on_history_is_summarised_unless_the_project_does(
     house: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recap_settings, "load_policy", {"free_chat": ContextPolicy(summary_messages=6)}.__getitem__)
+    monkeypatch.setattr(recap_settings, "read_policy", lambda *_: ContextPolicy(summary_messages=6))
     set_to(house, summaryEveryNRounds=100)
     talk(house, 1, 3)
     assert KEY not in cards(house)
@@ -341,6 +341,18 @@ def test_a_mode_says_from_when_on_history_is_summarised_unless_the_project_does(
     with house.write(project=P) as tx:
         settings.set_value(tx, "History.SummaryOverMessages", 40)
         assert recap_settings.read_recap_rules(tx, "free_chat")[0].max_messages == 40
+
+
+def test_another_window_counts_at_once(house: Store) -> None:
+    talk(house, 1, 5)
+    run(house, Teller())
+    talk(house, 6, 7)
+    assert len(told(house, "summary")) == 1
+    with house.write(project=P) as tx:
+        settings.set_value(tx, "maxHistoryTokens", 10)
+    talk(house, 8, 8)
+    run(house, Teller())
+    assert len(told(house, "summary")) > 1, "what the smaller window does not show"
 
 
 def test_what_the_window_of_a_mode_does_not_show_is_summarised(house: Store) -> None:

@@ -12,6 +12,8 @@ from fabula.conversation.modes import ContextPolicy, Mode, Step, Turn, list_mode
 from fabula.conversation.modes.registry import BUILT_IN_MODES, GROUP
 from fabula.conversation.modes.verdicts import find_verdict
 from fabula.core.errors import Code, FabulaError
+from fabula.jobs.queue import list_jobs
+from fabula.jobs.triggers.recap_settings import read_recap_rules
 from fabula.manuscript import projects
 from fabula.settings.edits import set_value
 from fabula.store.store import Store
@@ -115,6 +117,23 @@ def test_workflow_goes_back_to_the_coder_and_stops_after_three_rounds(pier: Proj
 )
 def test_a_verdict_is_a_whole_word_and_its_absence_is_no_approval(reply: str, verdict: bool | None) -> None:
     assert find_verdict(reply) is verdict
+
+
+def test_a_workflow_tells_the_task_and_the_latest_follow_ups_and_how_many_it_leaves_out(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "workflow", roles=ROLES)
+    long = "so much to say of it " * 50
+    for number in range(40):
+        text = f"TASK begins {long * 12} and ENDS." if number == 0 else f"WISH{number:02} {long}"
+        pier.conversations.record("Pier", text, speaker="Ann")
+    model = ScriptedProvider(lambda who, _: "APPROVED PASSED")
+    collect(pier.chat.send("Pier", "Go on.", model=model))
+    note = model.prompts_of("Bo")[0].rpartition("[Task] ")[2].partition("[You are the coder")[0]
+    assert note.startswith("TASK begins")
+    assert "characters are left out here.]" in note
+    assert "and ENDS.\n[36 earlier follow-ups are left out here.]\n[Follow-up 37] WISH37" in note
+    assert [f"WISH{number}" in note for number in (36, 37, 38, 39)] == [False, True, True, True]
+    assert "Go on." not in note, "it is in the prompt anyway"
+    assert len(note) < 11_000
 
 
 def test_whoever_gives_no_verdict_is_asked_for_one_and_then_counts_as_rejecting(pier: ProjectHandle) -> None:
@@ -416,6 +435,45 @@ def test_whoever_joins_a_game_of_werewolf_is_a_villager(pier: ProjectHandle) -> 
     assert model.prompts_of("Dan")[0].count("You are a villager") == 1
 
 
+def list_whispers(project: ProjectHandle) -> list[str]:
+    return [one.content for one in project.conversations.read_page("Pier").messages if one.audience and one.final]
+
+
+def test_the_roles_of_werewolf_are_told_once_and_dealt_anew_where_somebody_asks_for_it(pier: ProjectHandle) -> None:
+    for name in ("Dan", "Eve", "Fay", "Gus", "Hal"):
+        pier.participants.add(name, persona="x")
+        pier.conversations.join("Pier", name)
+    roles = pier.chat.set_mode("Pier", "werewolf").state["roles"]
+    assert len(list_whispers(pier)) == 8
+    assert pier.chat.set_mode("Pier", "werewolf").state["roles"] == roles
+    assert len(list_whispers(pier)) == 8, "nobody is told the same again"
+    pier.chat.set_mode("Pier", "free_chat")
+    assert pier.chat.set_mode("Pier", "werewolf").state["roles"] == roles, "the game goes on"
+    assert len(list_whispers(pier)) == 8, "what was taken out of the history is told again"
+    dealt = [pier.chat.set_mode("Pier", "werewolf", restart=True).state["roles"] for _ in range(3)]
+    assert any(one != roles for one in dealt)
+    assert len(list_whispers(pier)) == 8, "the roles of before are gone"
+    model = ScriptedProvider()
+    collect(pier.chat.send("Pier", "Good evening.", model=model))
+    assert [prompt.count("[You are") for _, prompt in model.prompts] == [1] * 8
+
+
+def test_a_mode_that_begins_anew_keeps_its_roles_and_options_alone(pier: ProjectHandle) -> None:
+    pier.chat.set_mode("Pier", "quiz", state={"scores": {"persona:Bo": 3}})
+    assert pier.chat.set_mode("Pier", "quiz").state["scores"] == {"persona:Bo": 3}
+    assert pier.chat.set_mode("Pier", "quiz", restart=True).state["scores"] == {}
+    pier.changes.undo()
+    assert pier.chat.get("Pier").state["scores"] == {"persona:Bo": 3}
+    pier.chat.set_mode("Pier", "workflow", roles=ROLES)
+    model = ScriptedProvider(lambda who, _: {"Mara": "APPROVED", "Cleo": "PASSED"}.get(who, "Done."))
+    collect(pier.chat.send("Pier", "Write a parser", model=model))
+    before = pier.chat.get("Pier").state
+    after = pier.chat.set_mode("Pier", "workflow", restart=True).state
+    assert (before["current_node"], after["current_node"]) == ("done", "coder")
+    assert after["role_map"] == before["role_map"]
+    assert "outcome" not in after
+
+
 # Group
 
 
@@ -436,6 +494,9 @@ def test_in_a_group_the_mentioned_answer_in_order_and_hear_each_other(pier: Proj
 def test_a_group_speaks_by_turn(pier: ProjectHandle) -> None:
     pier.chat.set_mode("Pier", "group", state={"choice": "turn"})
     assert [talk(pier, "Next.") for _ in range(4)] == [["Bo"], ["Cleo"], ["Mara"], ["Bo"]]
+    pier.participants.add("Abe", persona="x")
+    pier.conversations.join("Pier", "Abe")
+    assert [talk(pier, "Next.") for _ in range(4)] == [["Cleo"], ["Mara"], ["Abe"], ["Bo"]], "whoever came last is last"
 
 
 def test_a_group_by_hand_waits_until_somebody_is_asked(pier: ProjectHandle) -> None:
@@ -530,3 +591,46 @@ def test_a_prompt_that_is_too_large_does_not_say_that_nothing_was_changed(pier: 
     events = collect(pier.chat.send("Pier", "@Bo " + "7 x" * 60_000, model=ScriptedProvider()))
     (failed,) = pick(events, ReplyFailed)
     assert "Nothing was changed" not in failed.error.sentence
+
+
+# Context policies
+
+
+class Brief(Mode):
+    """A mode of one project, with little history."""
+
+    policy = ContextPolicy(history_messages=4, summary_messages=6, summary_tokens=500)
+
+
+def test_the_policy_of_a_mode_of_one_project_counts_for_its_recaps_too(pier: ProjectHandle) -> None:
+    assert pier.store is not None
+    pier.chat.add_mode("brief", Brief())
+    ident = pier.chat.start(["Bo", "Mara"], mode="brief", title="Deck").record.id
+    with pier.store.read(project=pier.id) as reading:
+        rules, _ = read_recap_rules(reading, "brief", ident)
+    assert (rules.max_messages, rules.max_tokens) == (4, 500)
+    elsewhere = Workspace(pier.store).project(pier.id)  # which does not have the mode
+    for number in range(4):
+        elsewhere.conversations.record("Deck", f"Line {number}.", speaker="Ann")
+        elsewhere.conversations.record("Deck", "Yes.", speaker="Bo")
+    with pier.store.read(project=pier.id) as reading:
+        assert f"recap:{ident}" in {one.key for one in list_jobs(reading)}
+
+
+def test_the_window_that_a_project_sets_comes_before_that_of_a_mode(pier: ProjectHandle, store: Store) -> None:
+    pier.chat.add_mode("brief", Brief())
+    pier.chat.set_mode("Pier", "brief")
+    for number in range(12):
+        pier.conversations.record("Pier", f"LINE{number:02}.", speaker="Ann")
+
+    def count() -> int:
+        trace = pier.chat.inspect("Pier", "Bo").result.trace
+        return sum(one.source.startswith("history:") and one.included and one.layer == "immediate" for one in trace)
+
+    assert count() <= 4
+    with store.write(project="party") as tx:
+        set_value(tx, "maxHistoryTokens", 3000, scope="project")
+    assert count() >= 11
+    ident = pier.chat.get("Pier").record.id
+    with store.read(project="party") as reading:
+        assert read_recap_rules(reading, "brief", ident)[0].max_messages == 6

@@ -215,9 +215,9 @@ class ConversationOpening:
 
     def find_speaker(self, chat: ChatState) -> str:
         """Return who the person speaks as: whoever was named, else the player; empty where there is neither."""
+        own = self._speaker_id or self._project.chat.find_player(chat.record.id)
         players = sorted(one for one in chat.attendance.participants if one.startswith("player:"))
-        present = [one for one in players if one in chat.attendance.present]
-        ident = self._speaker_id or next(iter(present or players), "")
+        ident = own or next(iter(players), "")
         if not ident or ident in chat.attendance.present:
             return ident
         sentence = message("{name} takes no part in this conversation.", name=self._speaker)

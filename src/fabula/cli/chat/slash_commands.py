@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fabula.conversation.history import TreeMessage
     from fabula.workspace.chat import SpeakerPrompt
 
+_RESTART = message("restart")
 _ROLE = re.compile(r"(?:^|[ ,，])(\w+)[=＝]")
 LISTED_MESSAGES = 20  # of the active path, by /branch
 MAX_TREE_LINES = 200
@@ -372,14 +373,17 @@ def leave(session: ChatSession, rest: str) -> None:
 
 
 def set_mode(session: ChatSession, rest: str) -> None:
-    """Choose who answers, or say how it is; roles stand behind the mode."""
+    """Choose who answers, begin the mode anew, or say how it is; roles stand behind the mode."""
     name, _, text = rest.partition(" ")
     if name:
+        first, _, others = text.strip().partition(" ")
+        restarts = is_word(first, _RESTART)
+        text = others if restarts else text
         words = _ROLE.split(text)[1:]
         roles = {role: who.strip(" ,，") for role, who in zip(words[::2], words[1::2], strict=True)}
         if text.strip() and not roles:
             raise invalid_request("Roles are ROLE=NAME, such as /mode workflow coder=NAME reviewer=NAME tester=NAME")
-        session.project.chat.set_mode(session.id, name, roles=roles)
+        session.project.chat.set_mode(session.id, name, roles=roles, restart=restarts)
         session.note_change(message("the mode {mode}", mode=session.project.chat.get(session.id).mode))
     session.tell(message("The mode is {mode}.", mode=session.project.chat.get(session.id).mode))
     for line in session.explain_mode():
@@ -482,7 +486,7 @@ COMMANDS = (
     ChatCommand("help", "", message("List the commands."), show_help),
     ChatCommand("join", "NAME", message("Let somebody join, a participant or a character."), join),
     ChatCommand("leave", "NAME", message("Let somebody leave."), leave),
-    ChatCommand("mode", "[NAME] [ROLE=NAME]", message("Choose who answers: free_chat, group …"), set_mode),
+    ChatCommand("mode", "[NAME] [ROLE=NAME]", message("Choose who answers, or begin anew: NAME restart."), set_mode),
     ChatCommand("more", "", message("Let the last reply go on."), continue_reply),
     ChatCommand("quit", "", message("End the chat."), quit_chat),
     ChatCommand("recap", "", message("Show what happened so far, as recaps tell it."), show_recaps),

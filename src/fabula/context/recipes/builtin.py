@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from fabula.context.recipes.model import Recipe
 from fabula.context.recipes.preset import Node, NodeType, Preset
 from fabula.core.fragment import Role
@@ -40,27 +42,18 @@ _FIRST, _LAST = ("editor", "conversation", "skill", "constraints", "project"), (
 _KEPT_LONGEST = ("biography", "pinned", "recap")  # in chats they say what the messages no longer do
 
 NOVEL = Recipe(name="novel", preset=_WRITING, sources=(*_FIRST, *_RETRIEVED, "search", *_LAST))
-CHAT = Recipe(
+CHAT = Recipe(  # among several
     name="chat",
     preset=_CHATTING,
-    sources=(*_FIRST, "recaps", *_RETRIEVED, "search", *_LAST),
+    sources=(*_FIRST, "recaps", "search", *_RETRIEVED, *_LAST),  # what was said before, then everything else
     injected_sources=_INJECTED,
     late_joiners=True,
     history_step=0.75,
     kept_longest=_KEPT_LONGEST,
     last_kinds=("recap",),
 )
-CHARACTER_CHAT = Recipe(
-    name="character-chat",
-    preset=_CHATTING,
-    sources=(*_FIRST, "recaps", "search", *_RETRIEVED, *_LAST),  # what was said before, then everything else
-    injected_characters=4000,
-    injected_sources=_INJECTED,
-    late_joiners=True,
-    history_characters=4000,
-    history_step=0.75,
-    kept_longest=_KEPT_LONGEST,
-)
+# A player and a character alone. Recaps stand in their order (cnv-8), and not where they change least of the prefix.
+CHARACTER_CHAT = replace(CHAT, name="character-chat", injected_characters=4000, last_kinds=())
 PLAIN = Recipe(name="plain", preset=_WRITING, sources=())
 # A text that comes as the input, with the same stable prefix as the novel recipe's.
 DIGEST = Recipe(

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from fabula.conversation.modes.model import Announcement, ContextPolicy, Mode, ModeStart, Step, Turn
-from fabula.conversation.modes.registry import DEFAULT_MODE, find_mode_name, list_modes, load_mode, load_policy
+from fabula.conversation.modes.registry import DEFAULT_MODE, find_mode_name, list_modes, load_mode
 from fabula.core.lazy_imports import import_lazily
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ __all__ = [
     "find_mode_name",
     "list_modes",
     "load_mode",
-    "load_policy",
 ]
 
 __getattr__ = import_lazily(

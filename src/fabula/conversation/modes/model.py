@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from fabula.conversation.mentions import find_mentions
 from fabula.conversation.model import Message
@@ -18,15 +18,17 @@ from fabula.conversation.participants import Participant, strip_revision
 from fabula.core.messages import Sentence
 from fabula.core.view import Language
 
+AtLeastOne = Annotated[int, Meta(ge=1)]
+
 
 class ContextPolicy(Struct, frozen=True, kw_only=True):
     """How much of a conversation the prompts of a mode show, and from when on older history is summarised."""
 
     recipe: str = ""  # empty: that of the chat skill
-    history_messages: int | None = None  # None: as many as the recipe allows
-    history_tokens: int | None = None
-    summary_messages: int = 60  # beyond either, older history is summarised
-    summary_tokens: int = 6000
+    history_messages: AtLeastOne | None = None  # None: as many as the recipe allows
+    history_tokens: AtLeastOne | None = None
+    summary_messages: AtLeastOne = 60  # beyond either, older history is summarised
+    summary_tokens: AtLeastOne = 6000
 
 
 class Announcement(Struct, frozen=True, kw_only=True):

@@ -77,9 +77,9 @@ def load_mode(name: str) -> Mode:
 
 
 @cache
-def load_policy(name: str) -> ContextPolicy:
-    """Load the context policy of a mode; the default one where it cannot be loaded, or belongs to one process alone."""
+def find_policy(name: str) -> ContextPolicy | None:
+    """Find the context policy of an installed mode; None where it cannot be loaded, or belongs to one process alone."""
     try:
         return load_mode(name).policy
     except FabulaError:
-        return ContextPolicy()
+        return None

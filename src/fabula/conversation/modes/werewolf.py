@@ -1,8 +1,8 @@
 """The werewolf mode: hidden roles, dealt by whisper; the mentioned answer, else all at once (cht-4).
 
-Each player is told the own role in a whisper, and werewolves are told of each other. What a prompt says of roles is
-known to its speaker alone. The mode deals and keeps secrets; it plays no nights and counts no votes. A game master that
-does is a mode of its own: see `examples/werewolf_game.py`.
+Each player is told the own role in a whisper, once, and werewolves are told of each other. What a prompt says of roles
+is known to its speaker alone. The mode deals and keeps secrets; it plays no nights and counts no votes. A game master
+that does is a mode of its own: see `examples/werewolf_game.py`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ class WerewolfMode(Mode):
     """A game of hidden roles, led by whoever talks to the players."""
 
     def start(self, turn: Turn) -> ModeStart:
-        """Deal the roles by chance, unless the state has some."""
+        """Deal the roles by chance, unless the state has some; whoever was told theirs is not told again."""
         roles = dict(turn.state.get("roles", {})) or deal_roles(turn)
+        texts = {one: tell_role(turn, roles, one) for one in roles if one in turn.ids}
         told = tuple(
-            Announcement(text=tell_role(turn, roles, one), audience=(one,)) for one in roles if one in turn.ids
+            Announcement(text=text, audience=(one,))
+            for one, text in texts.items()
+            if all(said.content != text for said in turn.list_heard(one))
         )
         return ModeStart(state={**turn.state, "roles": roles}, announcements=told)
 

@@ -1,15 +1,17 @@
 """The workflow mode: coder, reviewer and tester work on a task, one after the other (cht-4).
 
 `role_map` says who has which role, and `current_node` whose turn it is. Mentions are ignored. The first message of the
-user in the whole history is the task, and later ones are follow-ups. Whoever asks for changes sends the work back to
-the coder, which begins another round; after `Modes.WorkflowMaxRounds` rounds the workflow stops. Whoever gives no
-verdict is asked once more for one; a second answer without one counts as a rejection. Each step is stored, so it goes
-on where it stopped.
+user in the whole history is the task, and later ones are follow-ups, of which the latest are told. Whoever asks for
+changes sends the work back to the coder, which begins another round; after `Modes.WorkflowMaxRounds` rounds the
+workflow stops. Whoever gives no verdict is asked once more for one; a second answer without one counts as a rejection.
+Each step is stored, so it goes on where it stopped.
 """
 
 from __future__ import annotations
 
-from fabula.conversation.model import MessageKind, get_kind
+from collections.abc import Sequence
+
+from fabula.conversation.model import Message, MessageKind, get_kind
 from fabula.conversation.modes.model import Announcement, ContextPolicy, Mode, ModeStart, Step, Turn
 from fabula.conversation.modes.verdicts import find_verdict
 from fabula.conversation.participants import strip_revision
@@ -19,6 +21,7 @@ from fabula.core.messages import Sentence, join_names, message, plural
 CODER, REVIEWER, TESTER, DONE = "coder", "reviewer", "tester", "done"
 NODES = (CODER, REVIEWER, TESTER)
 MAX_ROUNDS = "Modes.WorkflowMaxRounds"
+MAX_TASK, MAX_FOLLOW_UPS = 6000, 4000  # characters that a prompt is told of the task, and of all follow-ups
 PASSED, STOPPED = "passed", "stopped"  # outcomes
 _ASKED_AGAIN = "asked_again"  # in the state, where whoever gave no verdict is asked for one
 
@@ -72,15 +75,7 @@ class WorkflowMode(Mode):
     def describe_state(self, turn: Turn, speaker: str) -> str:
         """Return the task with its follow-ups, as far as the speaker heard them, and the duty of the speaker's role."""
         said = [one for one in turn.list_heard(speaker) if get_kind(one) is MessageKind.USER]
-        lines: list[Sentence | str] = []
-        current = turn.message.id if turn.message is not None else ""
-        for number, one in enumerate(said):
-            if one.id == current:  # it is in the prompt anyway
-                continue
-            if number == 0:
-                lines.append(message("[Task] {text}", text=one.prompt_text))
-            else:
-                lines.append(message("[Follow-up {number}] {text}", number=number, text=one.prompt_text))
+        lines = _list_task(said, turn.message.id if turn.message is not None else "")
         node = next((role for role, who in turn.state.get("role_map", {}).items() if who == speaker), "")
         current_node = turn.state.get("current_node", "")
         if turn.state.get("role_map", {}).get(current_node) == speaker:
@@ -89,7 +84,7 @@ class WorkflowMode(Mode):
             lines.append(_DUTIES[node])
         if node == current_node and turn.state.get(_ASKED_AGAIN):
             lines.append(message("[Your last answer had no verdict. Give it now.]"))
-        return "\n".join(line if isinstance(line, str) else line.render(turn.language) for line in lines)
+        return "\n".join(line.render(turn.language) for line in lines)
 
     def explain_state(self, turn: Turn, reader: str) -> tuple[Sentence, ...]:
         """Return the roles, and the node and round, or how the workflow ended."""
@@ -101,6 +96,45 @@ class WorkflowMode(Mode):
         elif turn.state.get("outcome"):
             lines.append(_tell_outcome(turn.state["outcome"], rounds))
         return tuple(lines)
+
+
+def _list_task(said: Sequence[Message], current: str) -> list[Sentence]:
+    """List the task and the latest follow-ups in their order; the current message is in the prompt anyway.
+
+    The window may show some of them too, but no mode knows how far it reaches, and none of them may get lost.
+    """
+    lines: list[Sentence] = []
+    if said and said[0].id != current:
+        lines.append(message("[Task] {text}", text=_cut(said[0].prompt_text, MAX_TASK)))
+    later = [(number, one.prompt_text) for number, one in enumerate(said) if number and one.id != current]
+    left, told = MAX_FOLLOW_UPS, list[Sentence]()
+    for number, text in reversed(later):
+        if told and len(text) > left:
+            break
+        told.append(message("[Follow-up {number}] {text}", number=number, text=_cut(text, MAX_FOLLOW_UPS)))
+        left -= len(text)
+    if len(told) < len(later):
+        lines.append(
+            plural(
+                len(later) - len(told),
+                "[{count} earlier follow-up is left out here.]",
+                "[{count} earlier follow-ups are left out here.]",
+            )
+        )
+    return [*lines, *reversed(told)]
+
+
+def _cut(text: str, limit: int) -> Sentence | str:
+    """Return a text, or how it begins and ends where it is longer than a limit."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return message(
+        "{beginning} [{count:,} characters are left out here.] {end}",
+        beginning=text[:half].rstrip(),
+        count=len(text) - 2 * half,
+        end=text[-half:].lstrip(),
+    )
 
 
 def _go_to(turn: Turn, node: str, rounds: int, *, asked_again: bool = False) -> Step:

@@ -22,7 +22,7 @@ from fabula.context.request import Request, SourceRequest
 from fabula.conversation.model import Conversations, Message
 from fabula.conversation.participant_texts import ParticipantText, ParticipantTexts
 from fabula.conversation.participants import Participants
-from fabula.conversation.personas import place_for_listeners
+from fabula.conversation.personas import find_lone_character, place_for_listeners
 from fabula.conversation.presence import Attendance
 from fabula.conversation.recaps.snapshot import (
     PINNED_SCORE,
@@ -41,7 +41,6 @@ from fabula.text.quotes import head_own_conversation, render_line
 RelevantHistory = Literal["classic", "embedding-first"]
 BIOGRAPHY_SCORE = PINNED_SCORE + 0.01
 MAX_EARLIER = 40  # messages that are offered by their time
-_PLAYER = "player:"
 
 
 class RecapOptions(Struct, frozen=True, kw_only=True):
@@ -179,10 +178,7 @@ def _offer_biography(
     attendance: Attendance, texts: ParticipantTexts, people: Participants, request: Request
 ) -> Iterator[Fragment]:
     """Offer the biography of a character who talks with a player alone."""
-    players = [one for one in attendance.participants if one.startswith(_PLAYER)]
-    if len(attendance.participants) != 2 or len(players) != 1:
-        return
-    (character,) = attendance.participants.difference(players)
+    character = find_lone_character(attendance)
     items: tuple[ParticipantText, ...] = texts.biographies.get(character, ())
     for item in items:
         yield Fragment(

@@ -53,7 +53,7 @@ def _enqueue_jobs(tx: WriteTransaction, changed: Sequence[str]) -> None:
             continue  # a writer's requests in a chapter are told as they are, and never summarised
         counters = _find_counters(tx, conversation)
         # Where a job waits already, the rules said so; they are not read again.
-        if counters is not None and not postpone(tx, key, PAUSE) and _is_due(tx, counters):
+        if counters is not None and not postpone(tx, key, PAUSE) and _is_due(tx, conversation, counters):
             enqueue(tx, RECAP_JOB, key, {"conversation": conversation}, due_in=PAUSE, max_delay=MAX_DELAY)
 
 
@@ -80,10 +80,10 @@ def _compare_limits(counters: Row[Any]) -> tuple[bool, bool, bool]:
     )
 
 
-def _is_due(reading: ReadTransaction, counters: Row[Any]) -> bool:
+def _is_due(reading: ReadTransaction, conversation_id: str, counters: Row[Any]) -> bool:
     """Whether enough rounds have passed or enough was said, by the rules of the project."""
     over_rounds, over_messages, over_tokens = _compare_limits(counters)
-    rules, _ = read_recap_rules(reading, counters.mode)
+    rules, _ = read_recap_rules(reading, counters.mode, conversation_id)
     return rules.enabled and (
         (over_rounds and counters.rounds >= rules.rounds_per_summary)
         or (over_messages and counters.said > rules.max_messages)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabula.context.recipes import CHARACTER_CHAT
+from fabula.context.recipes import CHAT
 from fabula.conversation.edits import NOTHING_DUE
-from fabula.conversation.model import estimate_tokens
-from fabula.conversation.modes import DEFAULT_MODE, load_policy
+from fabula.conversation.mode_states import read_policy
 from fabula.conversation.recaps.model import RecapRules
 from fabula.conversation.tables import conversations
 from fabula.settings.tables import settings
@@ -26,7 +25,7 @@ RECAP_SETTINGS = (
     "History.Budget.MaxLatencyMs",
 )
 _MAX_HISTORY = "maxHistoryTokens"
-_WINDOW_CHARACTERS = CHARACTER_CHAT.history_characters or 0
+_WINDOW_TOKENS = int((CHAT.history_tokens or 0) * (1 - CHAT.history_step))  # that a chat surely shows after a step
 
 
 def connect(store: Store) -> None:
@@ -34,15 +33,20 @@ def connect(store: Store) -> None:
     store.hooks.add_before_commit(settings, _reset_counters)
 
 
-def read_recap_rules(reading: ReadTransaction, mode: str = "") -> tuple[RecapRules, tuple[str, ...]]:
+def read_recap_rules(
+    reading: ReadTransaction, mode: str = "", conversation_id: str = ""
+) -> tuple[RecapRules, tuple[str, ...]]:
     """A project's rules for recaps in a mode, and the settings whose stored values cannot be used and count as not set.
 
     A mode says from when on history is summarised, unless the project does; what its window does not show always is.
+    The policy of a mode that no package offers is read from the conversation.
     """
     values = read_values(reading, (*RECAP_SETTINGS, _MAX_HISTORY))
-    window, policy = estimate_tokens(" " * _WINDOW_CHARACTERS), load_policy(mode or DEFAULT_MODE)
+    policy, own_window = read_policy(reading, mode, conversation_id), values.get_override(_MAX_HISTORY)
     messages = values.get_override("History.SummaryOverMessages") or policy.summary_messages
-    window = min(window, values.get_override(_MAX_HISTORY) or policy.history_tokens or window)
+    if own_window is None and policy.history_messages is not None:
+        messages = min(messages, policy.history_messages)
+    window = min(_WINDOW_TOKENS, own_window or policy.history_tokens or _WINDOW_TOKENS)
     rules = RecapRules(
         enabled=values["History.Recaps"],
         rounds_per_summary=values["History.SummaryEveryNRounds"],
@@ -50,7 +54,7 @@ def read_recap_rules(reading: ReadTransaction, mode: str = "") -> tuple[RecapRul
         max_recaps=values["History.RecapDictMaxEntries"],
         max_chars=values["History.RecapMaxChars"],
         timeout=values["History.Budget.MaxLatencyMs"] / 1000,
-        max_messages=min(messages, policy.history_messages or messages),
+        max_messages=messages,
         max_tokens=values.get_override("History.SummaryOverTokens") or policy.summary_tokens,
         window_tokens=window,
     )
@@ -58,5 +62,5 @@ def read_recap_rules(reading: ReadTransaction, mode: str = "") -> tuple[RecapRul
 
 
 def _reset_counters(tx: WriteTransaction, names: Sequence[str]) -> None:
-    if any(name in RECAP_SETTINGS for name in names):
+    if any(name in (*RECAP_SETTINGS, _MAX_HISTORY) for name in names):
         tx.update_rows(conversations, NOTHING_DUE)  # by other rules, other rounds are due

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -89,7 +90,14 @@ class ChatModes:
                     "Change the mode with its roles first. Nothing was changed."
                 ),
             )
-        return chat, []
+        return self._note_policy(chat), []
+
+    def _note_policy(self, chat: ChatState) -> ChatState:
+        """Return a chat with the policy of a mode that only this process has, for those that make recaps."""
+        mode, begun = self.own.get(chat.mode), chat.beginnings.get(chat.mode)
+        if mode is None or begun is None or begun.policy == mode.policy:
+            return chat
+        return replace(chat, beginnings={**chat.beginnings, chat.mode: replace(begun, policy=mode.policy)})
 
     def begin(
         self, tx: WriteTransaction, view: View, chat: ChatState, roles: Mapping[str, str]
@@ -103,7 +111,7 @@ class ChatModes:
         _check_state(chat.mode, begun.state)
         told = announce(tx, chat.record.id, begun.announcements)
         settings = tuple(name for name in (*mode.options, ROLE_MAP) if name in begun.state)
-        changed = begin_mode(tx, chat, begun.state, settings)
+        changed = self._note_policy(begin_mode(tx, chat, begun.state, settings))
         store_state(tx, changed)
         return changed, told
 
@@ -193,15 +201,27 @@ def make_turn(
         names=names,
         talkativeness={one.id: cards[one.id].talkativeness for one in answerers if one.id in cards},
         settings={name: values[name] for name in MODE_SETTINGS},
-        list_heard=lambda participant: _list_heard(reading, chat, participant),
+        list_heard=_HeardMessages(reading, chat).list,
     )
 
 
-def _list_heard(reading: ReadTransaction, chat: ChatState, participant_id: str) -> Sequence[Message]:
-    leaf = edits.get_conversation(reading, chat.record.id).leaf_id
-    path = load_newest_messages(reading, chat.record.id, leaf, _ALL_MESSAGES)
-    listeners = ((one, chat.attendance.find_listeners(one)) for one in path if one.final)
-    return [one for one, heard_by in listeners if heard_by is None or strip_revision(participant_id) in heard_by]
+class _HeardMessages:
+    """The history of a conversation as a mode may ask for it; it is loaded once in a turn, and only where one asks."""
+
+    def __init__(self, reading: ReadTransaction, chat: ChatState) -> None:
+        self._reading, self._chat = reading, chat
+
+    @cached_property
+    def _path(self) -> list[tuple[Message, frozenset[str] | None]]:
+        ident, attendance = self._chat.record.id, self._chat.attendance
+        leaf = edits.get_conversation(self._reading, ident).leaf_id
+        path = load_newest_messages(self._reading, ident, leaf, _ALL_MESSAGES)
+        return [(one, attendance.find_listeners(one)) for one in path if one.final]
+
+    def list(self, participant_id: str) -> Sequence[Message]:
+        """List the messages that a participant heard, oldest first."""
+        who = strip_revision(participant_id)
+        return [one for one, heard_by in self._path if heard_by is None or who in heard_by]
 
 
 def call_mode(name: str, function: Callable[..., Answer], *args: object) -> Answer:

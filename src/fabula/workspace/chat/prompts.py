@@ -161,9 +161,11 @@ class ChatPrompts:
             input_name=pinned.label if said is not None else "",
             exclude=(*pinned.later, *told, *(pinned.told_states if note else ())),
         )
+        if said is not None:
+            request = replace(request, input_speaker_id=said.speaker)
         if said is not None and listeners is not None:  # whoever is away does not know it either
             request = replace(request, input_known_to=tuple(sorted(chat.attendance.find_knowers(said) or ())))
-        others = [chat.people.by_id.get(one) for one in sorted(chat.attendance.participants - {speaker.id})]
+        others = [chat.people.by_id.get(one) for one in sorted(chat.attendance.attendees - {speaker.id})]
         return ReplyTask(
             speaker=speaker,
             project=pinned.project,
@@ -177,10 +179,11 @@ class ChatPrompts:
 
 
 def _apply_policy(options: AssemblyOptions | None, policy: ContextPolicy) -> AssemblyOptions:
-    """Return the options of a project with the window of a mode; a window that the project sets itself stays."""
+    """Return the options of a project with the window of a mode; a window that the project sets itself comes first."""
     own = options or AssemblyOptions()
-    tokens = policy.history_tokens if own.max_history_tokens is None else own.max_history_tokens
-    return replace(own, max_history_messages=policy.history_messages, max_history_tokens=tokens)
+    if own.max_history_tokens is not None:
+        return own
+    return replace(own, max_history_messages=policy.history_messages, max_history_tokens=policy.history_tokens)
 
 
 def _read_path(view: View, ident: str) -> tuple[Message, ...]:

@@ -93,8 +93,7 @@ async def answer_chat(
 ) -> ChatAnswer:
     """Say something in a thread and return the replies in the order in which they came; sentences are in a language."""
     thread = await asyncio.to_thread(open_thread, workspace, request, principal)
-    view = thread.project.view
-    names, said, responses = view.snapshot(Participants) or Participants(), None, list[ChatResponse]()
+    said, responses = None, list[ChatResponse]()
     notes: list[str] = []
     async with aclosing(_send(thread, request, model)) as events:
         async for event in events:
@@ -112,6 +111,7 @@ async def answer_chat(
                 waits = FabulaError(Code.LLM_NO_KEY, message("There is no model to ask. Paste the answer of one."))
                 responses.append(describe_response(event, error=waits, language=language))
     assert said is not None
+    names = thread.project.view.snapshot(Participants) or Participants()  # whoever spoke may be new
     return ChatAnswer(
         thread_id=thread.conversation_id,
         user_message=describe_message(said, names),

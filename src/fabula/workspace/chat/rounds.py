@@ -75,8 +75,9 @@ class ChatState(Struct, frozen=True, kw_only=True):
 
     @property
     def present(self) -> list[Participant]:
-        """Everybody who is present, in the order of their ids."""
-        return [self.people.by_id.get(one) or Participant(id=one) for one in sorted(self.attendance.present)]
+        """Everybody who is present, in the order in which they came; those who came together, by their ids."""
+        came = [one.participant_id for one in self.attendance.ranges if one.until is None]
+        return [self.people.by_id.get(one) or Participant(id=one) for one in came]
 
     def list_answerers(self, speaker: str = "") -> tuple[Participant, ...]:
         """Return who is present and can answer: neither a player nor the speaker, nor who is gone."""

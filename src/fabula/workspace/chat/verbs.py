@@ -66,9 +66,10 @@ from fabula.workspace.chat.rounds import (
     load_replies,
     retract_secrets,
 )
+from fabula.workspace.chat.senders import ensure_sender, find_present_player
 from fabula.workspace.conversations import LAST, LAST_WORD, find_message, greet
 from fabula.workspace.names import find_character_ids, find_conversation, find_participant
-from fabula.workspace.participants import ensure_participant, ensure_player, load_account_names
+from fabula.workspace.participants import AccountNames, ensure_participant, ensure_player, load_account_names
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.verbs import ProjectVerbs, label_change, require_store
 from fabula.workspace.writing_options import ModelChoice
@@ -110,6 +111,13 @@ class ChatVerbs(ProjectVerbs):
         with self._read() as reading:
             return load_chat(reading, find_conversation(None, reading, conversation))
 
+    def find_player(self, conversation: str) -> str:
+        """Return the id of the player as whom you talk in a conversation; empty where none of yours is present."""
+        accounts = self._load_account_names()
+        with self._read() as reading:
+            chat = load_chat(reading, find_conversation(None, reading, conversation))
+            return find_present_player(reading, chat, accounts)
+
     def start(
         self,
         participants: Sequence[str] = (),
@@ -127,7 +135,7 @@ class ChatVerbs(ProjectVerbs):
         """
         view, mode = self._view, self._modes.find_name(mode or DEFAULT_MODE)
         roles, options = self._modes.split_options(mode, roles or {})
-        accounts = load_account_names(self._store, self._project.principal.user)
+        accounts = self._load_account_names()
         with self._write() as tx:
             own_id = ensure_participant(view, tx, player) if player else ensure_player(view, tx, accounts)
             by_role = {role: ensure_participant(view, tx, name) for role, name in roles.items() if name}
@@ -155,10 +163,12 @@ class ChatVerbs(ProjectVerbs):
         *,
         roles: Mapping[str, str] | None = None,
         state: Mapping[str, Any] | None = None,
+        restart: bool = False,
     ) -> ChatState:
         """Give a conversation another mode, other roles or another state; the state of the mode before is kept.
 
-        A mode that the conversation had before goes on from where it was, unless roles or a state are given.
+        A mode that the conversation has or had goes on from where it was, unless roles or a state are given. With
+        `restart` it begins anew: of its state only options and roles that a person gave are kept.
         """
         view = self._view
         with self._write(label_change(message("conversation"), self.get(conversation).record.title)) as tx:
@@ -169,8 +179,12 @@ class ChatVerbs(ProjectVerbs):
             others = {key: value for key, value in chat.other_states.items() if key != name}
             if name != chat.mode:
                 others[chat.mode] = dict(chat.state)
+            if restart or name != chat.mode:
                 retract_secrets(tx, chat.record.id)
             known = chat.state if name == chat.mode else chat.other_states.get(name, {})
+            if restart:
+                settings = chat.beginnings[name].settings if name in chat.beginnings else ()
+                known = {one: known[one] for one in settings if one in known}
             changed = replace(
                 chat,
                 mode=name,
@@ -348,12 +362,15 @@ class ChatVerbs(ProjectVerbs):
     ) -> _Prepared:
         """Store what somebody says with what the mode decides; a mode that breaks down does not cost the message."""
         view, error, played = self._view, None, self._find_played()
+        accounts = self._load_account_names()
         with self._write() as tx:
             ident = find_conversation(None, tx, conversation)
-            chat, told = self._modes.enter(tx, view, load_chat(tx, ident), mode, roles)
-            sender = find_participant(view, tx, speaker) if speaker else _find_player(chat)
-            if not sender:
-                _check_player(chat)
+            chat, sender = load_chat(tx, ident), ""
+            if speaker:
+                sender = find_participant(view, tx, speaker)
+            else:
+                chat, sender = ensure_sender(view, tx, chat, accounts)
+            chat, told = self._modes.enter(tx, view, chat, mode, roles)
             if not chat.list_answerers(sender):
                 raise _refuse_nobody(_NOBODY_PRESENT)
             found = find_mentions(text, list_called_names(view, chat))
@@ -381,6 +398,9 @@ class ChatVerbs(ProjectVerbs):
             notes = (*notes, message("A person plays {names}, and answers without a model.", names=join_names(people)))
         events: list[ChatEvent] = [*map(Announced, told), MessageStored(said, notes), *map(Announced, later)]
         return _Prepared(ident, tuple(events), error=error)
+
+    def _load_account_names(self) -> AccountNames:
+        return load_account_names(self._store, self._project.principal.user)
 
     def _choose_speakers(self, conversation: str, participants: Sequence[str]) -> _Prepared:
         """Find whom to ask without a new message, and store that they are."""
@@ -591,21 +611,3 @@ def _check_no_player(chat: ChatState, participants: Sequence[str]) -> None:
                 names=join_names(players),
             ),
         )
-
-
-def _check_player(chat: ChatState) -> None:
-    """Refuse to take the writer for a player who has left, and would not hear the answer."""
-    left = sorted(one for one in chat.attendance.participants if one.startswith(PLAYER_PREFIX))
-    if left:
-        raise FabulaError(
-            Code.REQUEST_INVALID,
-            message(
-                "{name} has left this conversation. Let them join first, or say who speaks. Nothing was changed.",
-                name=chat.people.name_of(left[0]),
-            ),
-        )
-
-
-def _find_player(chat: ChatState) -> str:
-    """Return the player of a conversation who is present; empty where nobody is, and the writer speaks."""
-    return next((one.id for one in chat.present if one.id.startswith(PLAYER_PREFIX)), "")

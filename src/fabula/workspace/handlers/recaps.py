@@ -65,7 +65,7 @@ def update_with(
         row = reading.row(conversations, id=conversation)
         if row is None:
             return JobOutcome()
-        rules, unusable = read_recap_rules(reading, row.mode)
+        rules, unusable = read_recap_rules(reading, row.mode, conversation)
     for name in unusable:
         log.warning("the setting %s of project %s cannot be used and counts as not set", name, job.project_id)
     if not rules.enabled:

@@ -184,6 +184,12 @@ export class Chat {
     this.info = await put("/projects/{project}/chats/{conversation}/mode", { path: this.path, body: { mode, roles } });
   }
 
+  /** Begin the mode anew: new roles, no scores. What it told some alone is gone, so the messages are read again. */
+  async restartMode(): Promise<void> {
+    await put("/projects/{project}/chats/{conversation}/mode", { path: this.path, body: { mode: this.info!.mode, restart: true } });
+    await this.refresh();
+  }
+
   async stop(): Promise<void> {
     await this.stream?.stop();
   }

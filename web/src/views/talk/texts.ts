@@ -62,6 +62,8 @@ export const texts = defineTexts({
   node: { en: "Now at", zh: "现在轮到" },
   hiddenRoles: { en: "Show hidden roles", zh: "显示隐藏身份" },
   covered: { en: "Told in secret.", zh: "悄悄告知的内容。" },
+  dealAnew: { en: "Deal new roles", zh: "重新分配身份" },
+  startOver: { en: "Begin a new game", zh: "重新开一局" },
   coverRoles: { en: "Cover the roles again", zh: "重新遮住身份" },
   howWerewolf: {
     en: "Everybody was told a role in secret, and you lead the game. Say when night falls and when day breaks, ask {name} alone with @, and let only one hear you with “Who hears it”. You call the votes and count them.",
