@@ -27,7 +27,7 @@ from fabula.context.admission import FREE_PLACE, AdmissionQueue
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id
 from fabula.core.messages import ENGLISH, message
-from fabula.responses.keys import KeptResponse
+from fabula.responses.keys import DONE, KeptResponse
 from fabula.server.access import Access
 from fabula.server.calls import Reply, call_verb, has_tag, make_reply, make_version_headers
 from fabula.server.files import MAX_UPLOAD, make_download, take_upload
@@ -291,7 +291,11 @@ class RouteTable:
         body: bytes,
         answer: Callable[[], Coroutine[Any, Any, Reply]],
     ) -> Reply:
-        """Answer a request; one that has a key as before, if it was done already with this key."""
+        """Answer a request; one that has a key as before, if it was done already with this key.
+
+        Of a request or an answer with a secret nothing is kept, also no hash: somebody who reads the store could try
+        passwords with it.
+        """
         key = get_headers(request.scope).get("idempotency-key") if route.method == "POST" else None
         if key is None:
             return await answer()
@@ -302,9 +306,12 @@ class RouteTable:
             )
         call_in_thread, log = self.workspace.call, self.workspace.responses
         user = get_access(request.scope).user
-        asked = (route.name.encode(), str(request.url.path).encode(), request.scope["query_string"], body)
+        told = b"" if route.has_secret else body
+        asked = (route.name.encode(), str(request.url.path).encode(), request.scope["query_string"], told)
         claimed = await call_in_thread(lambda: log.claim(user, key, hash_request(asked)))
         if isinstance(claimed, KeptResponse):
+            if route.has_secret:
+                raise _refuse_secret()
             return Reply(claimed.status, claimed.body.encode(), {**claimed.headers, "idempotency-replayed": "true"})
         try:
             async with log.hold(user, claimed):
@@ -312,9 +319,8 @@ class RouteTable:
         except Exception:
             await call_in_thread(log.release, user, claimed)
             raise
-        await call_in_thread(
-            lambda: log.keep(user, claimed, KeptResponse(reply.status, reply.headers, reply.body.decode()))
-        )
+        kept = DONE if route.has_secret else KeptResponse(reply.status, reply.headers, reply.body.decode())
+        await call_in_thread(log.keep, user, claimed, kept)
         return reply
 
     def _read(
@@ -333,7 +339,7 @@ class RouteTable:
             name = route.find_project(sent, access, self.workspace)
         if project is None and name is not None:
             access, project = open_requested(self.workspace, request.scope, str(name), verb=route.verb)
-            if route.verb == "workspace.delete_project":
+            if route.needs_whole_name:
                 check_whole_name(self.workspace, access, project, str(name))
         if route.subject == "account":
             access.require_whole()
@@ -454,6 +460,16 @@ def _register(path: str, handles: Mapping[Method, Handle], media_type: str) -> H
 async def _answered_before() -> Reply:
     """Stand behind every hook, and be called by none."""
     raise NotImplementedError
+
+
+def _refuse_secret() -> FabulaError:
+    return FabulaError(
+        Code.HTTP_KEY_NOT_KEPT,
+        message(
+            "This was done already with this Idempotency-Key. A secret is shown once, and nothing of it is kept. Look "
+            "what is there. For another secret, send the request with a new key. Nothing more was changed."
+        ),
+    )
 
 
 def is_coroutine(route: Route) -> bool:
