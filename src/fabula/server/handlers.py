@@ -13,6 +13,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -30,7 +31,7 @@ from fabula.core.messages import ENGLISH, message
 from fabula.responses.keys import DONE, KeptResponse
 from fabula.server.access import Access
 from fabula.server.calls import Reply, call_verb, has_tag, make_reply, make_version_headers
-from fabula.server.files import MAX_UPLOAD, make_download, take_upload
+from fabula.server.files import MAX_UPLOAD, make_download, receive_upload, take_upload
 from fabula.server.limits import PasswordQueue
 from fabula.server.named_projects import check_whole_name, open_requested
 from fabula.server.openapi import BINARY
@@ -44,13 +45,14 @@ from fabula.server.requests import (
     read_file_name,
     read_path,
     read_query,
+    read_size,
     receive_body,
     select_given,
 )
 from fabula.server.routes.route import PROJECT, PROJECT_FIELD, PROVIDER_FIELD, Call, Method, Route
 from fabula.server.security import get_access, get_headers, read_session
 from fabula.server.streams import StreamHub, read_last_event
-from fabula.server.uploads import UploadQuota, read_upload_settings
+from fabula.server.uploads import UploadPlaces, UploadQuota, read_upload_settings
 from fabula.server.warm_requests import WarmRequests
 from fabula.settings.values import SettingValues
 from fabula.workspace.account import CREATION_SETTING
@@ -90,7 +92,7 @@ class RouteTable:
         self.streams = streams or StreamHub(workspace)
         limits = workspace.engine.limits
         self._assemblies = AdmissionQueue(limits.at_once, limits.waiting)  # which wait without a thread
-        self._uploads = UploadQuota(read_upload_settings(processes))
+        self._uploads, self._upload_places = UploadQuota(read_upload_settings(processes)), UploadPlaces()
         self._passwords = passwords or PasswordQueue()
         self._warm = WarmRequests(workspace)
         self._on_access_change = on_access_change
@@ -128,19 +130,26 @@ class RouteTable:
         async def handle(request: Request[Any, Any, Any]) -> Reply:
             headers = get_headers(request.scope)
             call, _ = await self.workspace.call(self._read, route, request, b"", headers)
-            name, body = read_file_name(request.scope["query_string"]), await receive_body(request, MAX_UPLOAD)
-
-            async def take() -> Reply:
-                self._uploads.begin(call.access, len(body))
-                costs: list[float] = []
-                try:
-                    return await self.workspace.call(take_upload, route, call, name, body, costs.append)
-                finally:
-                    self._uploads.spend(call.access, sum(costs))
-
-            return await self._answer_once(route, request, body, take)
+            name, size = read_file_name(request.scope["query_string"]), read_size(request, MAX_UPLOAD)
+            with self._upload_places.hold(call.access.user):
+                counted = self._uploads.begin(call.access, size)
+                async with receive_upload(request, name) as file:
+                    self._uploads.correct(call.access, counted, file.size)
+                    return await self._answer_once(
+                        route, request, file.digest, lambda: self._take_upload(route, call, file.path)
+                    )
 
         return handle
+
+    async def _take_upload(self, route: Route, call: Call, file: Path) -> Reply:
+        """Read a file that was received, when it is its turn."""
+        costs: list[float] = []
+        async with self._upload_places.read():
+            self._uploads.check_time(call.access)
+            try:
+                return await self.workspace.call(take_upload, route, call, file, costs.append)
+            finally:
+                self._uploads.spend(call.access, sum(costs))
 
     def _make_download_handler(self, route: Route) -> Handle:
         async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
@@ -293,6 +302,7 @@ class RouteTable:
     ) -> Reply:
         """Answer a request; one that has a key as before, if it was done already with this key.
 
+        `body` is that of the request, or the hash of an uploaded file.
         Of a request or an answer with a secret nothing is kept, also no hash: somebody who reads the store could try
         passwords with it.
         """
