@@ -13,7 +13,6 @@ import pytest
 from fabula.context.request import Principal
 from fabula.mcp.tools import TOOLS
 from fabula.server.routes import ROUTES
-from fabula.server.security import COOKIE
 from fabula.workspace.keys import list_key_verbs
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
@@ -231,7 +230,7 @@ def test_a_project_that_somebody_created_in_one_process_is_there_in_the_others(
 ) -> None:
     monkeypatch.setenv("FABULA_PROJECTS_PER_PERSON", "2")
     with run_server(workspace) as first, run_server(workspace) as second, sign_in(first, "ed") as ed:
-        session = {"Cookie": f"{COOKIE}={ed.cookies[COOKIE]}", "Origin": second.base_url}
+        session = {"Cookie": f"{second.cookie}={ed.cookies[first.cookie]}", "Origin": second.base_url}
         with second.client(None, **session) as there:
             assert there.get("/api/projects").status_code == 200  # which remembers who it is
             base = f"/api/projects/{ed.post('/api/projects', json={'title': 'Mine'}).json()['id']}"
@@ -307,7 +306,7 @@ def test_a_verb_of_a_debugger_s_key_looks_inside_of_prompts(
 
 def test_the_secret_of_a_browser_is_no_part_of_a_list(running: RunningServer) -> None:
     with sign_in(running, "ed") as ed:
-        assert ed.cookies[COOKIE] not in ed.get("/api/account/sessions").text
+        assert ed.cookies[running.cookie] not in ed.get("/api/account/sessions").text
 
 
 def test_every_verb_of_a_route_and_of_a_tool_can_be_named_by_a_key() -> None:

@@ -50,7 +50,8 @@ from fabula.server.requests import (
     select_given,
 )
 from fabula.server.routes.route import PROJECT, PROJECT_FIELD, PROVIDER_FIELD, Call, Method, Route
-from fabula.server.security import get_access, get_headers, read_session
+from fabula.server.security import get_access, get_headers
+from fabula.server.session_cookie import read_session
 from fabula.server.streams import StreamHub, read_last_event
 from fabula.server.uploads import UploadPlaces, UploadQuota, read_upload_settings
 from fabula.server.warm_requests import WarmRequests
@@ -381,7 +382,7 @@ class RouteTable:
             arguments=arguments,
             language=language,
             model=model,
-            session=find_session_id(read_session(headers.get("cookie", ""))),
+            session=find_session_id(read_session(request.scope, headers)),
         )
         return call, page
 
