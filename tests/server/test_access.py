@@ -246,8 +246,9 @@ def test_a_kept_answer_is_given_to_nobody_who_may_not_ask_for_it(workspace: Work
 
 
 def test_somebody_names_their_own_projects_by_title_and_number_and_no_others(
-    workspace: Workspace, story: ProjectHandle
+    workspace: Workspace, story: ProjectHandle, caplog: pytest.LogCaptureFixture
 ) -> None:
+    users = {"ann": "ann", "key": OWNER_ACCESS.user}
     foreign = workspace.create_project("Somebody Else's")
     ann = Access(user="ann", memberships={story.id: Membership(Role.READER), "gone": Membership(Role.READER)})
     key = OWNER_ACCESS.limit(rights=None, projects=frozenset({story.id}))
@@ -263,6 +264,13 @@ def test_somebody_names_their_own_projects_by_title_and_number_and_no_others(
                 refused = [client.get(f"/api/projects/{quote(name)}/chapters") for name in names]
                 assert {read_code(one) for one in refused} == {(404, "PROJECT_NOT_FOUND")}
                 assert len({one.content for one in refused}) == 1
+                lines = [one for one in caplog.messages if f"code=PROJECT_NOT_FOUND user={users[token]} " in one]
+                assert len(lines) == len(names)
+                assert not any(foreign.id in one or "Somebody" in one for one in lines)
+        with server.client() as owner:
+            caplog.clear()
+            assert owner.get("/api/projects/nowhere").status_code == 404
+            assert "PROJECT_NOT_FOUND" not in caplog.text  # to whom nothing is foreign
         with server.client("key") as client:
             assert [one["id"] for one in client.get("/v1/models").json()["data"]] == [f"fabula/{title}"]
 

@@ -113,7 +113,7 @@ class SecurityMiddleware:
                 names = {name.lower() for name, _ in sent["headers"]}
                 sent["headers"] = [*sent["headers"], *(one for one in _HEADERS if one[0] not in names)]
                 self._on_answer(scope, sent["status"], time.perf_counter() - start)
-                if sent["status"] in _LOGGED_STATUSES:
+                if sent["status"] in _LOGGED_STATUSES or _is_probe(scope):
                     self._log_refusal(scope, address, sent["status"])
             await send(sent)
 
@@ -241,6 +241,7 @@ class SecurityMiddleware:
     def _log_refusal(self, scope: Scope, address: str, status: int) -> None:
         """Note who was refused and why, a bounded number of times for each address.
 
+        A project that is not there and one of somebody else are one refusal, and one line.
         The route is the pattern of its addresses, which may hold titles; what is refused before it is found has none.
         """
         if not self._log_lines.take(name_network(address)):
@@ -309,6 +310,14 @@ def _refuse_origin() -> FabulaError:
     return FabulaError(
         Code.ACCESS_ORIGIN_REFUSED, message("A page of another site may not send this. Nothing was changed.")
     )
+
+
+def _is_probe(scope: Scope) -> bool:
+    """Whether somebody other than the owner of the store has asked for a project that is not theirs, or not there."""
+    state = scope["state"]
+    access = state.get("fabula_access")
+    is_missing = state.get("fabula_code") == Code.PROJECT_NOT_FOUND.value
+    return is_missing and isinstance(access, Access) and access.everywhere is None
 
 
 def _read_headers(scope: Scope) -> dict[str, str]:
