@@ -50,9 +50,9 @@ from fabula.server.requests import (
     select_given,
 )
 from fabula.server.routes.route import PROJECT, PROJECT_FIELD, PROVIDER_FIELD, Call, Method, Route
-from fabula.server.security import get_access, get_headers
+from fabula.server.security import find_access_again, get_access, get_headers
 from fabula.server.session_cookie import read_session
-from fabula.server.streams import StreamHub, read_last_event
+from fabula.server.streams import Check, StreamHub, read_last_event, refuse_stream
 from fabula.server.uploads import UploadPlaces, UploadQuota, read_upload_settings
 from fabula.server.warm_requests import WarmRequests
 from fabula.settings.values import SettingValues
@@ -98,6 +98,7 @@ class RouteTable:
         self._warm = WarmRequests(workspace)
         self._on_access_change = on_access_change
         self._lets_people_create = SettingValues()[CREATION_SETTING] > 0
+        self._stream_routes = {one.verb: one for one in self.routes if one.stream}
         self._readers = {one.path: one for one in self.routes if one.has_version}
 
     def make_handlers(self) -> list[HTTPRouteHandler]:
@@ -167,7 +168,8 @@ class RouteTable:
             body = await receive_body(request)
             headers = get_headers(request.scope)
             call, _ = await self.workspace.call(self._read, route, request, body, headers)
-            user, project_id = call.access.user, call.handle.id
+            access, project_id = call.access, call.handle.id
+            check = _make_check(request.scope, access, project_id, route)
 
             def encode(event: Any) -> tuple[str, bytes]:
                 described = route.answer.make(event, call)
@@ -175,13 +177,16 @@ class RouteTable:
 
             async def start() -> Reply:
                 events = await self.workspace.call(call_verb, route, call)
-                live = await self.streams.start(project_id, user, events, encode, language=call.language)
+                live = await self.streams.start(
+                    project_id, access.user, route.verb, events, encode, check=check, language=call.language
+                )
                 return Reply(200, headers={"location": f"{API}/projects/{project_id}/streams/{live.id}"})
 
             reply = await self._answer_once(route, request, body, start)
             stream_id = reply.headers["location"].rpartition("/")[2]
             after = read_last_event(headers.get("last-event-id", ""), stream_id)
-            followed = await self.streams.follow(project_id, user, stream_id, after, language=call.language)
+            await self.workspace.call(self.streams.find_verb, project_id, access.user, stream_id)
+            followed = self.streams.follow(project_id, stream_id, after, check=check, language=call.language)
             return Stream(followed, media_type=EVENTS, headers=dict(reply.headers))
 
         return handle
@@ -192,23 +197,29 @@ class RouteTable:
         @get(STREAM_PATH)
         async def follow(request: Request[Any, Any, Any]) -> Stream:
             """Go on with a stream behind `Last-Event-ID`, or from its beginning."""
-            access, project_id, stream_id = await self.workspace.call(self._find_stream, request)
+            project_id, stream_id, check = await self.workspace.call(self._find_stream, request)
             after = read_last_event(request.headers.get("last-event-id", ""), stream_id)
             language = choose_language(request.headers.get("accept-language", ""))
-            events = await self.streams.follow(project_id, access.user, stream_id, after, language=language)
+            events = self.streams.follow(project_id, stream_id, after, check=check, language=language)
             return Stream(events, media_type=EVENTS)
 
         @delete(STREAM_PATH, status_code=204)
         async def cancel(request: Request[Any, Any, Any]) -> None:
             """Stop a stream."""
-            access, project_id, stream_id = await self.workspace.call(self._find_stream, request)
-            await self.streams.cancel(project_id, access.user, stream_id)
+            project_id, stream_id, _ = await self.workspace.call(self._find_stream, request)
+            await self.streams.cancel(project_id, stream_id)
 
         return [follow, cancel]
 
-    def _find_stream(self, request: Request[Any, Any, Any]) -> tuple[Access, str, str]:
+    def _find_stream(self, request: Request[Any, Any, Any]) -> tuple[str, str, Check]:
+        """Find a stream of the caller, who needs the right of the route that began it, and what asks that again."""
         access, project = open_requested(self.workspace, request.scope, str(request.path_params[PROJECT]))
-        return access, project.id, str(request.path_params["stream"])
+        stream_id = str(request.path_params["stream"])
+        route = self._stream_routes.get(self.streams.find_verb(project.id, access.user, stream_id))
+        if route is None:
+            raise refuse_stream()
+        access.require(route.right, project.id, verb=route.verb)
+        return project.id, stream_id, _make_check(request.scope, access, project.id, route)
 
     async def _answer(
         self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
@@ -471,6 +482,23 @@ def _register(path: str, handles: Mapping[Method, Handle], media_type: str) -> H
 async def _answered_before() -> Reply:
     """Stand behind every hook, and be called by none."""
     raise NotImplementedError
+
+
+def _make_check(scope: Mapping[str, Any], access: Access, project_id: str, route: Route) -> Check:
+    """Return what refuses once the caller has lost the right that a stream needs, or may be told other things."""
+    first = access.make_principal(project_id, verb=route.verb)
+
+    def check() -> None:
+        now = find_access_again(scope)
+        principal = now.make_principal(project_id, verb=route.verb)
+        now.require(route.right, project_id, verb=route.verb)
+        if principal != first:
+            raise FabulaError(
+                Code.NOT_ALLOWED,
+                message("Your role in this project was changed while this was being written. Ask again."),
+            )
+
+    return check
 
 
 def _refuse_secret() -> FabulaError:
