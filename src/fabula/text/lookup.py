@@ -156,7 +156,7 @@ def find_by_whole_name(
         number_of=_number_nothing,
     )
     if near and not found:
-        names = dict.fromkeys(next(iter(names_of(thing)), id_of(thing)) for thing in near[:MAX_NAMED])
+        names = [*dict.fromkeys(next(iter(names_of(thing)), id_of(thing)) for thing in near[:MAX_NAMED])]
         raise _refuse_miss(wanted, what, message("Did you mean {names}?", names=join_alternatives(names)), code)
     return find_by_name(
         known, wanted, what=what, id_of=id_of, names_of=names_of, number_of=_number_nothing, code=code, found=found
