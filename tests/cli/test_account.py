@@ -19,7 +19,11 @@ def password(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_somebody_is_let_in_given_a_role_and_sent_away(room: Room) -> None:
     assert "nobody yet" in room.run("account", "list")
     assert "ann may sign in" in room.run("account", "add", "ann", "--name", "Ann Tarn")
-    assert room.run("account", "role", "Ann Tarn", "Coast", "editor") == "ann is editor of it now.\n"
+    assert room.run("account", "role", "Ann", "coast", "editor") == "ann is editor of it now.\n"
+    for given in (("role", "Ann Tarn", "Coast", "reader"), ("password", "an"), ("remove", "1"), ("link", "an")):
+        assert "There is no account called" in room.run("account", *given, code=2)
+    assert "Did you mean ann?" in room.run("account", "remove", "Ann Tarn", code=2)
+    assert "Did you mean Coast?" in room.run("account", "role", "ann", "Coas", "reader", code=3)
     assert "editor of Coast" in room.run("account", "list")
     (found,) = room.read("account", "list")
     assert (found["id"], found["roles"][0]["role"], found["hasPassword"]) == ("ann", "editor", True)
@@ -77,6 +81,7 @@ def test_the_secret_of_a_key_is_shown_once(room: Room) -> None:
     assert "my script" in listed
     assert "Coast" in listed
     assert shown[-1][-20:] not in listed
+    assert "Did you mean my script?" in room.run("account", "key", "revoke", "script", code=2)
     assert "opens nothing any more" in room.run("account", "key", "revoke", "my script")
     assert "revoked" in room.run("account", "key", "list")
 

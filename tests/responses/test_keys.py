@@ -9,6 +9,7 @@ from contextlib import suppress
 import pytest
 
 from fabula.core.errors import Code, FabulaError
+from fabula.jobs.worker import Worker
 from fabula.manuscript import projects
 from fabula.responses.keys import (
     MAX_KEPT_BODY,
@@ -69,6 +70,25 @@ def test_a_key_is_forgotten_after_a_day(store: Store) -> None:
     with store.write(user="ann") as tx:
         tx.update_rows(request_keys, {"made_at": "2020-01-01T00:00:00.000000Z"})
     claim(store, fingerprint="another")
+
+
+def test_the_worker_deletes_the_answers_of_yesterday_of_everybody(store: Store) -> None:
+    for user in ("ann", "bea"):
+        for key in ("old", "new"):
+            with store.write(user=user) as tx:
+                claim_key(tx, key, "f")
+                if key == "old":
+                    tx.update_rows(request_keys, {"made_at": "2020-01-01T00:00:00.000000Z"})
+
+    def list_keys() -> list[str]:
+        with store.all_projects(request_keys) as everybody:
+            return [row.key for row in everybody.rows()]
+
+    with Worker(store, {}):
+        ends = time.monotonic() + 20
+        while "old" in list_keys() and time.monotonic() < ends:
+            time.sleep(0.02)
+    assert list_keys() == ["new", "new"]
 
 
 def test_an_answer_that_is_too_long_is_not_kept_and_its_request_not_done_again(store: Store) -> None:

@@ -16,7 +16,7 @@ EVENTS = [StreamEvent(number, "delta", f'{{"text": "{number}"}}') for number in 
 def test_events_are_read_behind_a_number(store: Store) -> None:
     project = projects.create(store, "Book")
     with store.write(project=project) as tx:
-        stream = begin_stream(tx, "ann")
+        stream = begin_stream(tx, "ann", "chat.send")
         assert append_events(tx, stream, EVENTS[:3])
         assert append_events(tx, stream, EVENTS[3:], ended=True)
     with store.read(project=project) as reading:
@@ -32,7 +32,7 @@ def test_events_are_read_behind_a_number(store: Store) -> None:
 def test_a_cancelled_stream_may_not_go_on_and_one_that_ended_stays_so(store: Store) -> None:
     project = projects.create(store, "Book")
     with store.write(project=project) as tx:
-        running, ended = begin_stream(tx, "ann"), begin_stream(tx, "ann")
+        running, ended = begin_stream(tx, "ann", "chat.send"), begin_stream(tx, "ann", "chat.send")
         append_events(tx, ended, [], ended=True)
         cancel_stream(tx, running)
         cancel_stream(tx, ended)
@@ -43,9 +43,9 @@ def test_a_cancelled_stream_may_not_go_on_and_one_that_ended_stays_so(store: Sto
 def test_a_stream_is_removed_an_hour_after_its_last_event(store: Store) -> None:
     project = projects.create(store, "Book")
     with store.write(project=project) as tx:
-        old = begin_stream(tx, "ann")
+        old = begin_stream(tx, "ann", "chat.send")
         append_events(tx, old, EVENTS)
         tx.update_rows(streams, {"changed_at": "2020-01-01T00:00:00.000000Z"})
-        new = begin_stream(tx, "ann")
+        new = begin_stream(tx, "ann", "chat.send")
         assert [row.id for row in tx.rows(streams)] == [new]
         assert tx.count(stream_events) == 0

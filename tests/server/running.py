@@ -20,6 +20,7 @@ from fabula.server.address import open_socket
 from fabula.server.app import make_app
 from fabula.server.connections import BoundedProtocol
 from fabula.server.serving import ProcessServer
+from fabula.server.session_cookie import name_cookie
 from fabula.workspace.chat import ChatModel
 from fabula.workspace.workspace import Workspace
 from tests.workspace.chat.scripted import ScriptedProvider
@@ -44,6 +45,7 @@ class RunningServer:
     def __init__(self, base_url: str, accounts: Accounts) -> None:
         self.base_url = base_url
         self.accounts = accounts
+        self.cookie = name_cookie("http", base_url.removeprefix("http://"))
 
     def client(self, token: str | None = OWNER_TOKEN, **headers: str) -> httpx2.Client:
         """A client with a token, or with none."""

@@ -76,7 +76,7 @@ def prepare_foreign(workspace: Workspace) -> ProjectHandle:
     with workspace.store.write(project=project.id) as tx:
         store_place(tx, Position(chapter.id, 5), "reader", (f"Who saw the {SECRET}?",))
         queue.enqueue(tx, "test", "upgangjob")
-        append_events(tx, begin_stream(tx, "both"), [StreamEvent(1, "delta", f'"{SECRET}"')], ended=True)
+        append_events(tx, begin_stream(tx, "both", "chat.send"), [StreamEvent(1, "delta", f'"{SECRET}"')], ended=True)
         recap = {"id": "upgangrecap", "conversation_id": conversation.id, "text": SECRET, "rounds": [1], "heard": [1]}
         tx.insert(recaps, {**recap, "made": "2026-01-01T00:00:00.000000Z"})
     return project

@@ -11,7 +11,6 @@ import pytest
 from fabula.access.model import Membership, Right, Role
 from fabula.core.errors import FabulaError
 from fabula.server.access import OWNER_ACCESS, Access
-from fabula.server.security import COOKIE
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 from tests.server.running import OWNER_TOKEN, RunningServer, run_process_server, run_server
@@ -90,14 +89,14 @@ def test_a_link_begins_one_session_with_a_cookie_that_scripts_and_other_sites_do
 def test_the_code_of_a_link_is_no_session(server: RunningServer) -> None:
     code = server.accounts.make_code()
     for secret in (code, f"link:{code}"):
-        with server.client(None, Cookie=f"{COOKIE}={secret}") as browser:
+        with server.client(None, Cookie=f"{server.cookie}={secret}") as browser:
             assert read_code(browser.get("/api/projects")) == (401, "ACCESS_REQUIRED")
     assert server.accounts.begin_session(code) is not None
 
 
 def test_a_change_with_a_cookie_needs_the_origin_of_the_server(server: RunningServer) -> None:
     session = server.accounts.begin_session(server.accounts.make_code())
-    with server.client(None, Cookie=f"{COOKIE}={session}") as browser:
+    with server.client(None, Cookie=f"{server.cookie}={session}") as browser:
         new = {"title": "Another"}
         assert read_code(browser.post("/api/projects", json=new)) == (403, "ACCESS_ORIGIN_REFUSED")
         for origin in ("http://evil.example", "null", "http://127.0.0.1:1", "http://["):
@@ -165,11 +164,29 @@ def test_somebody_signs_in_with_a_password_and_out_again(server: RunningServer, 
         assert answer.status_code == 204
         assert "httponly" in answer.headers["set-cookie"].lower()
         assert browser.get("/api/projects").status_code == 200
-        session = browser.cookies[COOKIE]
+        session = browser.cookies[server.cookie]
         assert browser.delete("/api/session").status_code == 204
-        assert COOKIE not in browser.cookies
-    with server.client(None, Cookie=f"{COOKIE}={session}") as late:
+        assert server.cookie not in browser.cookies
+    with server.client(None, Cookie=f"{server.cookie}={session}") as late:
         assert read_code(late.get("/api/projects")) == (401, "ACCESS_REQUIRED")
+
+
+def test_two_servers_on_one_machine_do_not_sign_each_other_out(server: RunningServer, workspace: Workspace) -> None:
+    body = {"account": "ann", "password": "correct horse"}
+    workspace.people.add("ann", password=body["password"])
+
+    with run_server(workspace) as other, httpx2.Client(trust_env=False) as browser:  # which sends cookies to all ports
+
+        def send(method: str, to: RunningServer, path: str, **sent: object) -> int:
+            url, origin = f"{to.base_url}/api/{path}", {"Origin": to.base_url}
+            return browser.request(method, url, headers=origin, **sent).status_code  # type: ignore[arg-type]
+
+        for one in (server, other):
+            assert send("POST", one, "session", json=body) == 204
+        assert [send("GET", one, "projects") for one in (server, other)] == [200, 200]
+        assert browser.cookies[server.cookie] != browser.cookies[other.cookie]
+        assert send("DELETE", other, "session") == 204
+        assert [send("GET", one, "projects") for one in (server, other)] == [200, 401]
 
 
 def test_after_five_wrong_passwords_the_right_one_waits_too(server: RunningServer, workspace: Workspace) -> None:
@@ -229,8 +246,9 @@ def test_a_kept_answer_is_given_to_nobody_who_may_not_ask_for_it(workspace: Work
 
 
 def test_somebody_names_their_own_projects_by_title_and_number_and_no_others(
-    workspace: Workspace, story: ProjectHandle
+    workspace: Workspace, story: ProjectHandle, caplog: pytest.LogCaptureFixture
 ) -> None:
+    users = {"ann": "ann", "key": OWNER_ACCESS.user}
     foreign = workspace.create_project("Somebody Else's")
     ann = Access(user="ann", memberships={story.id: Membership(Role.READER), "gone": Membership(Role.READER)})
     key = OWNER_ACCESS.limit(rights=None, projects=frozenset({story.id}))
@@ -246,6 +264,13 @@ def test_somebody_names_their_own_projects_by_title_and_number_and_no_others(
                 refused = [client.get(f"/api/projects/{quote(name)}/chapters") for name in names]
                 assert {read_code(one) for one in refused} == {(404, "PROJECT_NOT_FOUND")}
                 assert len({one.content for one in refused}) == 1
+                lines = [one for one in caplog.messages if f"code=PROJECT_NOT_FOUND user={users[token]} " in one]
+                assert len(lines) == len(names)
+                assert not any(foreign.id in one or "Somebody" in one for one in lines)
+        with server.client() as owner:
+            caplog.clear()
+            assert owner.get("/api/projects/nowhere").status_code == 404
+            assert "PROJECT_NOT_FOUND" not in caplog.text  # to whom nothing is foreign
         with server.client("key") as client:
             assert [one["id"] for one in client.get("/v1/models").json()["data"]] == [f"fabula/{title}"]
 

@@ -13,7 +13,6 @@ import pytest
 from fabula.access.tables import sessions
 from fabula.core.errors import Code
 from fabula.server.routes import ROUTES, Route
-from fabula.server.security import COOKIE
 from fabula.store.store import LOCAL_USER
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
@@ -120,11 +119,11 @@ def test_a_session_that_has_expired_is_refused(workspace: Workspace, server: Run
     workspace.people.add("ann", password="correct horse")
     with server.client(None) as browser:
         browser.post("/api/session", json={"account": "ann", "password": "correct horse"})
-        session = browser.cookies[COOKIE]
+        session = browser.cookies[server.cookie]
     past = (datetime.now(UTC) - timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     with workspace.store.write(user=LOCAL_USER) as tx:
         tx.update_rows(sessions, {"until": past}, sessions.c.person == "ann")
-    with server.client(None, Cookie=f"{COOKIE}={session}") as late:
+    with server.client(None, Cookie=f"{server.cookie}={session}") as late:
         assert late.get("/api/projects").status_code == 401
 
 
@@ -159,7 +158,7 @@ def test_a_title_puts_nothing_into_headers(workspace: Workspace, client: httpx2.
     "name", ["Accept-Language", "Last-Event-ID", "If-Match", "If-None-Match", "Idempotency-Key", "Cookie"]
 )
 def test_strange_headers_are_read_or_refused_with_a_code(
-    client: httpx2.Client, story: ProjectHandle, name: str
+    client: httpx2.Client, server: RunningServer, story: ProjectHandle, name: str
 ) -> None:
     for value in (
         "x" * 8_000,
@@ -169,7 +168,7 @@ def test_strange_headers_are_read_or_refused_with_a_code(
         "*",
         "a.b.c.9",
         "-1",
-        'fabula_session="',
+        f'{server.cookie}="',
         "../..",
         "en;q=nan",
     ):

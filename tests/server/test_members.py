@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -12,7 +13,6 @@ import pytest
 from fabula.context.request import Principal
 from fabula.mcp.tools import TOOLS
 from fabula.server.routes import ROUTES
-from fabula.server.security import COOKIE
 from fabula.workspace.keys import list_key_verbs
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
@@ -83,6 +83,52 @@ def test_an_owner_of_a_project_changes_its_members_and_learns_nothing_else(
     with sign_in(running, "ed") as ed:
         assert read_code(ed.get(base)) == (403, "CONTEXT_NOT_ALLOWED")
         assert read_code(ed.put(f"{base}/ed", json={"role": "owner"})) == (403, "CONTEXT_NOT_ALLOWED")
+
+
+def test_whatever_changes_access_takes_whole_names_so_that_a_repeat_reaches_nobody_else(
+    running: RunningServer, story: ProjectHandle, workspace: Workspace
+) -> None:
+    people = workspace.people
+    for account, name in (("anna", "Anna Quill"), ("bobby", "Bobby Fell"), ("annabel", "")):
+        people.add(account, name=name, password=PASSWORD)
+        people.set_role(account, story.id, "reader")
+    for label in ("laptop", "laptop of anna"):
+        people.create_key(label, person="anna")
+    base = f"/api/projects/{story.id}/members"
+
+    def read_store() -> tuple[object, ...]:
+        return people.list_all(), people.list_keys()
+
+    with running.client() as owner:
+        assert owner.delete("/api/accounts/ANN").status_code == 200
+        assert owner.delete("/api/keys/Laptop").json()["label"] == "laptop"
+        assert owner.delete(f"{base}/annabel").status_code == 200
+        before = read_store()
+        title = quote(story.view.project.title[:6])
+        for method, path, body in (
+            ("DELETE", "/api/accounts/ann", {}),
+            ("DELETE", "/api/accounts/1", {}),
+            ("DELETE", "/api/accounts/Bobby%20Fell", {}),
+            ("PUT", "/api/accounts/bob/password", {"password": "another one"}),
+            ("POST", "/api/accounts/bob/link", {}),
+            ("DELETE", "/api/accounts/bob/sessions", {}),
+            ("PUT", f"/api/accounts/bob/roles/{story.id}", {"role": "owner"}),
+            ("PUT", f"/api/accounts/bobby/roles/{title}", {"role": "owner"}),
+            ("DELETE", f"/api/accounts/bobby/roles/{title}", {}),
+            ("POST", "/api/keys", {"label": "x", "person": "bob"}),
+            ("POST", "/api/keys", {"label": "x", "projects": [story.view.project.title[:6]]}),
+            ("DELETE", "/api/keys/of%20anna", {}),
+            ("DELETE", f"{base}/ann", {}),
+            ("DELETE", f"{base}/annabe", {}),
+            ("PUT", f"{base}/bob", {"role": "owner"}),
+            ("DELETE", f"/api/projects/{title}/members/bobby", {}),
+        ):
+            refused = owner.request(method, path, json=body)
+            assert refused.status_code == 404, (method, path, refused.text)
+        assert read_store() == before
+        assert "Did you mean anna" in owner.delete("/api/accounts/ann").json()["detail"]
+        assert "bobby" in owner.put(f"{base}/bob", json={"role": "owner"}).json()["detail"]
+        assert owner.put(f"{base}/%EF%BC%A2obby", json={"role": "editor"}).status_code == 200  # a wide letter
 
 
 def test_a_role_that_is_given_or_taken_counts_at_once(running: RunningServer, story: ProjectHandle) -> None:
@@ -184,7 +230,7 @@ def test_a_project_that_somebody_created_in_one_process_is_there_in_the_others(
 ) -> None:
     monkeypatch.setenv("FABULA_PROJECTS_PER_PERSON", "2")
     with run_server(workspace) as first, run_server(workspace) as second, sign_in(first, "ed") as ed:
-        session = {"Cookie": f"{COOKIE}={ed.cookies[COOKIE]}", "Origin": second.base_url}
+        session = {"Cookie": f"{second.cookie}={ed.cookies[first.cookie]}", "Origin": second.base_url}
         with second.client(None, **session) as there:
             assert there.get("/api/projects").status_code == 200  # which remembers who it is
             base = f"/api/projects/{ed.post('/api/projects', json={'title': 'Mine'}).json()['id']}"
@@ -260,7 +306,7 @@ def test_a_verb_of_a_debugger_s_key_looks_inside_of_prompts(
 
 def test_the_secret_of_a_browser_is_no_part_of_a_list(running: RunningServer) -> None:
     with sign_in(running, "ed") as ed:
-        assert ed.cookies[COOKIE] not in ed.get("/api/account/sessions").text
+        assert ed.cookies[running.cookie] not in ed.get("/api/account/sessions").text
 
 
 def test_every_verb_of_a_route_and_of_a_tool_can_be_named_by_a_key() -> None:

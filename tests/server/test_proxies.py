@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from fabula.core.errors import Code, FabulaError
 from fabula.server.proxies import ProxySettings, read_proxy_settings
-from fabula.server.security import COOKIE
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 from tests.server.running import run_server
@@ -83,9 +82,18 @@ def test_the_cookie_behind_a_proxy_with_tls_is_sent_over_tls_alone(
     workspace.people.add("ann", password="correct horse")
     sent = {"account": "ann", "password": "correct horse"}
     with run_server(workspace) as server, server.client(None) as proxy:
-        answer = proxy.post("/api/session", json=sent, headers={"X-Forwarded-Proto": "https"})
-    assert COOKIE in answer.headers["set-cookie"]
-    assert ("secure" in answer.headers["set-cookie"].lower()) == is_trusted
+        tls = {"X-Forwarded-Proto": "https"}
+        answer = proxy.post("/api/session", json=sent, headers=tls)
+        cookie = answer.headers["set-cookie"].partition(";")[0]
+        origin = {"Origin": server.base_url, "Cookie": cookie, **tls}
+        assert proxy.get("/api/projects", headers=origin).status_code == 200
+        ended = proxy.delete("/api/session", headers=origin).headers["set-cookie"].lower()
+    port = server.base_url.rpartition(":")[2]
+    name = answer.headers["set-cookie"].partition("=")[0]
+    assert name == (f"__Host-fabula_session_{port}" if is_trusted else f"fabula_session_{port}")
+    assert ("secure" in answer.headers["set-cookie"].lower()) == ("secure" in ended) == is_trusted
+    assert "max-age=0" in ended
+    assert cookie.partition("=")[0].lower() in ended
 
 
 @pytest.mark.parametrize("value", ["everywhere", "10.0.0.0/99", "127.0.0.1;10.0.0.1"])

@@ -23,7 +23,7 @@ from fabula.server.access import Access
 from fabula.server.address import open_socket
 from fabula.server.app import make_app
 from fabula.server.serving import ProcessServer
-from fabula.server.streams import StreamHub, read_last_event
+from fabula.server.streams import LiveStream, StreamHub, read_last_event
 from fabula.store.store import LOCAL_USER
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
@@ -43,6 +43,19 @@ def read_events(answer: httpx2.Response) -> Iterator[Event]:
         elif "event" in fields:
             yield fields.get("id", ""), fields["event"], msgspec.json.decode(fields["data"])
             fields = {}
+
+
+async def start(hub: StreamHub, story: ProjectHandle, events: AsyncGenerator[object, None]) -> LiveStream:
+    """Begin a stream of the owner, who may always go on."""
+    return await hub.start(
+        story.id,
+        LOCAL_USER,
+        "chat.send",
+        events,
+        lambda _: ("delta", b"{}"),
+        check=lambda: None,
+        language="en",
+    )
 
 
 @pytest.fixture
@@ -158,7 +171,7 @@ def test_a_stream_whose_writer_was_killed_ends_with_a_numbered_event_for_every_r
 ) -> None:
     monkeypatch.setattr("fabula.server.streams.LOST_SECONDS", 0.3)
     log = workspace.responses
-    stream = log.begin_stream(story.id, LOCAL_USER)
+    stream = log.begin_stream(story.id, LOCAL_USER, "chat.send")
     log.append(story.id, stream, [StreamEvent(1, "stream", "{}"), StreamEvent(2, "delta", "{}")])
     url = f"/api/projects/{story.id}/streams/{stream}"
     with client.stream("GET", url, headers={"Last-Event-ID": f"{stream}.4"}) as answer:
@@ -173,7 +186,7 @@ def test_a_reader_in_another_process_gets_comments_while_there_are_no_events(
 ) -> None:
     monkeypatch.setattr("fabula.server.streams.PING_SECONDS", 0.1)
     monkeypatch.setattr("fabula.server.streams.LOST_SECONDS", 1.5)
-    stream = workspace.responses.begin_stream(story.id, LOCAL_USER)
+    stream = workspace.responses.begin_stream(story.id, LOCAL_USER, "chat.send")
     with client.stream("GET", f"/api/projects/{story.id}/streams/{stream}") as answer:
         lines = [line for line in answer.iter_lines() if line]
     assert lines[0] == ": still here"
@@ -184,7 +197,7 @@ def test_the_end_of_a_stream_that_was_cut_off_is_told_in_the_language_of_its_rea
     workspace: Workspace, story: ProjectHandle, client: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fabula.server.streams.LOST_SECONDS", 0.3)
-    stream = workspace.responses.begin_stream(story.id, LOCAL_USER)
+    stream = workspace.responses.begin_stream(story.id, LOCAL_USER, "chat.send")
     url = f"/api/projects/{story.id}/streams/{stream}"
     with client.stream("GET", url, headers={"Accept-Language": "zh"}) as answer:
         ((_, kind, problem),) = read_events(answer)
@@ -206,7 +219,7 @@ def test_the_error_of_a_verb_whose_stream_has_failed_already_is_not_logged(
 
     async def run() -> list[str]:
         hub = StreamHub(workspace)
-        live = await hub.start(story.id, LOCAL_USER, fail(), lambda _: ("delta", b"{}"), language="en")
+        live = await start(hub, story, fail())
         assert live.task is not None
         monkeypatch.setattr(hub, "_flush", lose)
         await live.task
@@ -244,9 +257,9 @@ def test_a_stream_that_is_read_in_another_process_is_not_stopped(
 
     async def run(*, is_read: bool) -> list[str]:
         writer, reader = StreamHub(workspace), StreamHub(workspace)
-        live = await writer.start(story.id, LOCAL_USER, speak(), lambda _: ("delta", b"{}"), language="en")
+        live = await start(writer, story, speak())
         if is_read:
-            async for _ in await reader.follow(story.id, LOCAL_USER, live.id, 0):
+            async for _ in reader.follow(story.id, live.id, 0, check=lambda: None):
                 pass
         assert live.task is not None
         await live.task
@@ -281,10 +294,86 @@ def test_a_writer_without_events_is_not_taken_for_gone(
         assert [kind for _, kind, _ in read_events(second)][-1] == "done"
 
 
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [("revoke", "ACCESS_REQUIRED"), ("remove", "PROJECT_NOT_FOUND"), ("reader", "CONTEXT_NOT_ALLOWED")],
+)
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_a_stream_ends_for_writer_and_reader_once_the_caller_may_not_go_on(
+    workspace: Workspace,
+    story: ProjectHandle,
+    talk: str,
+    monkeypatch: pytest.MonkeyPatch,
+    change: str,
+    code: str,
+    *,
+    is_elsewhere: bool,
+) -> None:
+    monkeypatch.setattr("fabula.server.streams.CHECK_SECONDS", 0.0)
+    monkeypatch.setattr("fabula.server.accounts.REMEMBERED_SECONDS", 0.0)
+    people = workspace.people
+    people.add("ann")
+    people.set_role("ann", story.id, "editor")
+    writing, reading = (people.create_key(label, person="ann") for label in ("writing", "reading"))
+    endless = ScriptedProvider(lambda *_: "word " * 1_000_000)
+    with (
+        run_server(workspace, model=endless) as server,
+        run_server(workspace) as elsewhere,
+        server.client(writing.secret) as writer,
+        (elsewhere if is_elsewhere else server).client(reading.secret) as reader,
+        writer.stream("POST", f"{talk}/send", json={"text": "Hello"}) as first,
+        reader.stream("GET", first.headers["location"]) as second,
+    ):
+        told = read_events(second)
+        assert next(kind for _, kind, _ in told if kind == "delta")
+        if change == "revoke":
+            for key in (reading, writing):
+                people.revoke_key(key.key.id)
+        elif change == "remove":
+            people.remove_role("ann", story.id)
+        else:
+            people.set_role("ann", story.id, change)
+        for events in (read_events(first), told):
+            *_, (_, kind, data) = events
+            assert (kind, data["code"]) == ("problem", code)
+        stream, ends = first.headers["location"].rpartition("/")[2], time.monotonic() + 20
+        while (read := workspace.responses.read_stream(story.id, stream))[0].state != "ended":
+            assert time.monotonic() < ends
+            time.sleep(0.05)
+    assert read[1][-1].kind == "problem"
+
+
+def test_a_stream_is_followed_and_stopped_with_the_right_of_the_request_that_began_it(
+    workspace: Workspace, story: ProjectHandle, talk: str
+) -> None:
+    workspace.people.add("ann")
+    workspace.people.set_role("ann", story.id, "editor")
+    limits = {"whole": {}, "search": {"verbs": ["project.search"]}, "read": {"rights": ["read"]}}
+    limits |= {"send": {"verbs": ["chat.send"]}, "write": {"verbs": ["project.write"]}, "play": {"rights": ["play"]}}
+    keys = {label: workspace.people.create_key(label, person="ann", **one).secret for label, one in limits.items()}
+    endless = ScriptedProvider(lambda *_: "word " * 1_000_000)
+    with (
+        run_server(workspace, model=endless) as server,
+        server.client(keys["whole"]) as whole,
+        whole.stream("POST", f"{talk}/send", json={"text": "Hello"}) as first,
+    ):
+        location = first.headers["location"]
+        for label in ("search", "read", "write"):
+            with server.client(keys[label]) as key:
+                for method in ("GET", "DELETE"):
+                    refused = key.request(method, location)
+                    assert (refused.status_code, refused.json()["code"]) == (403, "CONTEXT_NOT_ALLOWED")
+        with server.client(keys["send"]) as key, key.stream("GET", location) as second:
+            assert next(kind for _, kind, _ in read_events(second) if kind == "delta")
+        with server.client(keys["play"]) as key:
+            assert key.delete(location).status_code == 204
+        assert [kind for _, kind, _ in read_events(first)][-1] == "stopped"
+
+
 def test_the_stream_of_another_person_is_not_found(
     workspace: Workspace, story: ProjectHandle, server: RunningServer
 ) -> None:
-    stream = workspace.responses.begin_stream(story.id, "somebody")
+    stream = workspace.responses.begin_stream(story.id, "somebody", "chat.send")
     with server.client() as client:
         own = client.get(f"/api/projects/{story.id}/streams/{stream}")
         none = client.get(f"/api/projects/{story.id}/streams/nothing")
@@ -295,7 +384,7 @@ def test_the_stream_of_another_person_is_not_found(
 def test_the_stream_of_a_foreign_project_is_refused_as_one_that_does_not_exist(
     workspace: Workspace, story: ProjectHandle
 ) -> None:
-    stream = workspace.responses.begin_stream(story.id, "ann")
+    stream = workspace.responses.begin_stream(story.id, "ann", "chat.send")
     people = {"ann": Access(user="ann")}
     with run_server(workspace, people) as server, server.client("ann") as ann:
         foreign, absent = (f"/api/projects/{one}/streams/{stream}" for one in (story.id, "nowhere"))

@@ -49,6 +49,6 @@ def test_the_store_has_these_keys_and_no_table_beside(store: Store) -> None:
         columns = found.get_pk_constraint(name)["constrained_columns"]
         assert columns[0] == ("owner" if name in OTHERS else find_owner(table)), name
         if name not in OTHERS and table.info["table_info"].across_projects:
-            continue  # workers look for due jobs of all projects
+            continue  # workers look for due jobs and old answers of all owners
         for index in found.get_indexes(name):
             assert index["column_names"][0] == columns[0], (name, index["name"])

@@ -26,6 +26,7 @@ from fabula.jobs.execution import JobFailure, JobRun
 from fabula.jobs.lease_watch import LeaseWatch
 from fabula.jobs.model import JobKind, Lease
 from fabula.jobs.tables import jobs
+from fabula.responses.keys import prune_keys
 from fabula.store.store import Store
 
 log = logging.getLogger("fabula.jobs")
@@ -283,6 +284,7 @@ class Worker:
         _log_errors(self._requeue_lost)
         _log_errors(lambda: maintenance.release_within_budget(self._store))
         _log_errors(lambda: maintenance.prune_finished(self._store))
+        _log_errors(lambda: prune_keys(self._store))
 
 
 def _start_thread(target: Callable[[], None]) -> threading.Thread:

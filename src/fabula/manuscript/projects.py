@@ -21,7 +21,7 @@ from fabula.store.schema import all_tables, table_info
 from fabula.store.store import Store
 from fabula.store.tables import projects
 from fabula.store.transaction import ReadTransaction, WriteTransaction
-from fabula.text.lookup import find_by_name, fold_name
+from fabula.text.lookup import find_by_name, find_by_whole_name, fold_name
 
 _KINDS = ("book", "series")
 
@@ -143,6 +143,20 @@ def count_text(store: Store, project_id: str) -> tuple[int, int]:
     """The numbers of documents and of characters of a project; the database counts them."""
     with store.read(project=project_id) as reading:
         return reading.count(documents), reading.sum_values(documents, func.length(documents.c.text))
+
+
+def find_whole_project(store: Store, name: str) -> ProjectSummary:
+    """The project with that id, title or number, each as it is spelled."""
+    for row in store.project_rows(name):
+        return read_struct(ProjectSummary, row)
+    return find_by_whole_name(
+        list_projects(store),
+        name,
+        what=message("project"),
+        id_of=lambda one: one.id,
+        names_of=lambda one: (one.title, str(one.number)),
+        code=Code.PROJECT_NOT_FOUND,
+    )
 
 
 def find_project(store: Store, name: str, *, kind: Literal["book", "series"] | None = None) -> ProjectSummary:

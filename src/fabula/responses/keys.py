@@ -3,6 +3,9 @@
 Whoever answers a request holds its key by a lease, which it renews while it works. What the request changes is marked
 in the same transaction as the change. So when a process is killed, the key of a request that has changed nothing can be
 taken again as soon as its lease is over, and a request that has changed something is never done twice.
+
+Of a request that takes or returns a secret, only that it was done is kept (`DONE`). The worker deletes rows that are
+older than a day; those of a person go whenever the person takes a key, too.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp, new_id
 from fabula.core.messages import Sentence, message
 from fabula.responses.tables import request_keys
+from fabula.store.store import Store
 from fabula.store.transaction import WriteTransaction
 
 KEPT_HOURS = 24
@@ -43,6 +47,9 @@ class KeptResponse(Struct, frozen=True):
     body: str
 
 
+DONE = KeptResponse(204, {}, "")  # in place of an answer of which nothing may be kept
+
+
 class KeyLease(Struct, frozen=True):
     """The right to answer the request of a key; it ends unless it is renewed."""
 
@@ -58,8 +65,7 @@ def claim_key(
     A key of another request, of one that is being answered, or of one that was cut off after it had changed something
     is refused.
     """
-    oldest = _format_time(-timedelta(hours=KEPT_HOURS))
-    tx.delete_rows(request_keys, request_keys.c.made_at < oldest)
+    tx.delete_rows(request_keys, _is_old())
     row, lease = tx.row(request_keys, key=key), KeyLease(key, new_id())
     held = {"holder": lease.holder, "held_until": _format_time(timedelta(seconds=lease_seconds))}
     if row is None:
@@ -110,6 +116,17 @@ def release_key(tx: WriteTransaction, lease: KeyLease) -> None:
     """
     if not tx.delete_rows(request_keys, *_match(lease), request_keys.c.has_changes == 0):
         tx.update_rows(request_keys, {"held_until": ""}, *_match(lease))
+
+
+def prune_keys(store: Store) -> int:
+    """Delete what was kept a day ago, of everybody; return how many keys that were."""
+    with store.all_projects(request_keys, writable=True) as everybody:
+        owners = everybody.owner_ids(_is_old())
+        return sum(everybody.for_owner(owner).delete_rows(request_keys, _is_old()) for owner in owners)
+
+
+def _is_old() -> ColumnElement[bool]:
+    return request_keys.c.made_at < _format_time(-timedelta(hours=KEPT_HOURS))
 
 
 def _match(lease: KeyLease) -> tuple[ColumnElement[bool], ...]:

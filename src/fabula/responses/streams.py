@@ -1,4 +1,7 @@
-"""Streams whose events are kept for a while, so that a reader who lost the connection goes on where it was."""
+"""Streams whose events are kept for a while, so that a reader who lost the connection goes on where it was.
+
+The id of a stream begins with the verb that makes its events, because whoever follows it needs the right of that verb.
+"""
 
 from __future__ import annotations
 
@@ -35,15 +38,20 @@ class StreamRecord(Struct, frozen=True):
     changed_at: str
     read_at: str = ""
 
+    @property
+    def verb(self) -> str:
+        """The verb that makes the events; empty of a stream that an older version began."""
+        return self.id.rpartition(".")[0]
 
-def begin_stream(tx: WriteTransaction, user: str) -> str:
-    """Begin a stream and return its id; streams of an hour ago are removed."""
+
+def begin_stream(tx: WriteTransaction, user: str, verb: str) -> str:
+    """Begin a stream of a verb and return its id; streams of an hour ago are removed."""
     oldest = (datetime.now(UTC) - timedelta(minutes=KEPT_MINUTES)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     old = [row.id for row in tx.rows(streams, streams.c.changed_at < oldest)]
     if old:
         tx.delete_rows(stream_events, stream_events.c.stream_id.in_(old))
         tx.delete_rows(streams, streams.c.id.in_(old))
-    stream_id, now = new_id(), current_timestamp()
+    stream_id, now = f"{verb}.{new_id()}", current_timestamp()
     tx.insert(streams, {"id": stream_id, "user": user, "state": "running", "made_at": now, "changed_at": now})
     return stream_id
 

@@ -10,7 +10,7 @@ AREA = "responses"
 
 request_keys = user_table(
     "request_keys",
-    TableInfo(area=AREA, owner="user", item="key", in_saves=False, tracked=False),
+    TableInfo(area=AREA, owner="user", item="key", in_saves=False, tracked=False, across_projects=True),
     Column("key", Text, nullable=False),
     text_column("fingerprint"),
     integer_column("status"),  # 0 while the request is running

@@ -10,7 +10,6 @@ import msgspec
 from litestar import Litestar, MediaType, Request, Response, delete, get, post
 from litestar.types import ControllerRouterHandler
 
-from fabula.access.edits import SESSION_DAYS
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.core.version import __version__
@@ -31,15 +30,14 @@ from fabula.server.proxies import read_proxy_settings
 from fabula.server.requests import check_content_type
 from fabula.server.routes import ROUTES, Route
 from fabula.server.security import (
-    COOKIE,
     PAGE_PATH,
     SESSION_PATH,
     ASGIApp,
     SecurityMiddleware,
     get_headers,
     note_code,
-    read_session,
 )
+from fabula.server.session_cookie import read_session, set_session
 from fabula.server.streams import StreamHub
 from fabula.workspace.chat.replies import ChatModel
 from fabula.workspace.schemas.people import SignInRequest
@@ -135,10 +133,8 @@ def make_app(
     @delete(SESSION_PATH, status_code=204)
     async def sign_out(request: Request[Any, Any, Any]) -> Response[None]:
         """End the session that the request comes with."""
-        await workspace.call(accounts.sign_out, read_session(request.headers.get("cookie", "")))
-        answer: Response[None] = Response(None)
-        answer.delete_cookie(COOKIE, path="/")
-        return answer
+        await workspace.call(accounts.sign_out, read_session(request.scope, get_headers(request.scope)))
+        return _with_cookie(request, Response(None), "")
 
     metrics = ServerMetrics(workspace, table.count_waiting)
     others = [
@@ -187,8 +183,7 @@ def make_app(
 
 
 def _with_cookie(request: Request[Any, Any, Any], answer: Response[None], session: str) -> Response[None]:
-    age, is_secure = SESSION_DAYS * 86_400, request.scope["scheme"] == "https"
-    answer.set_cookie(COOKIE, session, max_age=age, httponly=True, samesite="strict", path="/", secure=is_secure)
+    set_session(answer, request.scope, get_headers(request.scope), session)
     return answer
 
 

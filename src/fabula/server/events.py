@@ -28,7 +28,7 @@ from fabula.server.problems import choose_language, describe_refusal
 from fabula.server.requests import EVENTS
 from fabula.server.routes.route import PROJECT
 from fabula.server.security import find_access_again
-from fabula.server.streams import PING, PING_SECONDS
+from fabula.server.streams import CHECK_SECONDS, FINAL_STATUSES, PING, PING_SECONDS
 from fabula.workspace.change_feed import ChangeBatch, read_changes
 from fabula.workspace.grants import has_limits
 from fabula.workspace.project import ProjectHandle
@@ -39,10 +39,8 @@ from fabula.workspace.workspace import Workspace
 log = logging.getLogger("fabula.server")
 
 EVENTS_PATH = "/api/projects/{project:str}/events"
-CHECK_SECONDS = 5.0  # that a caller's access is taken for granted
 KEPT_BATCHES = 64  # of a project, for windows that are slower than others; older ones are read from the store
 _ALL_KINDS = frozenset(KINDS.values())
-_FINAL_STATUSES = (401, 403, 404)  # of refusals that a window which connects again would get too
 
 EncodedEvents = dict[frozenset[EventKind], bytes]  # by the kinds that they are of
 
@@ -172,7 +170,7 @@ class EventHub:
         except FabulaError as error:  # the project is gone, the caller may not read it any more, or the store is away
             log.info("a window was closed: %s", error.code.value)
             problem = describe_refusal(error, language)
-            if problem.status in _FINAL_STATUSES:
+            if problem.status in FINAL_STATUSES:
                 last = b"event: problem\ndata: %s\n\n" % msgspec.json.encode(problem)
         finally:
             self._leave(project_id, live, end)

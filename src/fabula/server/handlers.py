@@ -13,6 +13,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -27,10 +28,10 @@ from fabula.context.admission import FREE_PLACE, AdmissionQueue
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id
 from fabula.core.messages import ENGLISH, message
-from fabula.responses.keys import KeptResponse
+from fabula.responses.keys import DONE, KeptResponse
 from fabula.server.access import Access
 from fabula.server.calls import Reply, call_verb, has_tag, make_reply, make_version_headers
-from fabula.server.files import MAX_UPLOAD, make_download, take_upload
+from fabula.server.files import MAX_UPLOAD, make_download, receive_upload, take_upload
 from fabula.server.limits import PasswordQueue
 from fabula.server.named_projects import check_whole_name, open_requested
 from fabula.server.openapi import BINARY
@@ -44,13 +45,15 @@ from fabula.server.requests import (
     read_file_name,
     read_path,
     read_query,
+    read_size,
     receive_body,
     select_given,
 )
 from fabula.server.routes.route import PROJECT, PROJECT_FIELD, PROVIDER_FIELD, Call, Method, Route
-from fabula.server.security import get_access, get_headers, read_session
-from fabula.server.streams import StreamHub, read_last_event
-from fabula.server.uploads import UploadQuota, read_upload_settings
+from fabula.server.security import find_access_again, get_access, get_headers
+from fabula.server.session_cookie import read_session
+from fabula.server.streams import Check, StreamHub, read_last_event, refuse_stream
+from fabula.server.uploads import UploadPlaces, UploadQuota, read_upload_settings
 from fabula.server.warm_requests import WarmRequests
 from fabula.settings.values import SettingValues
 from fabula.workspace.account import CREATION_SETTING
@@ -90,11 +93,12 @@ class RouteTable:
         self.streams = streams or StreamHub(workspace)
         limits = workspace.engine.limits
         self._assemblies = AdmissionQueue(limits.at_once, limits.waiting)  # which wait without a thread
-        self._uploads = UploadQuota(read_upload_settings(processes))
+        self._uploads, self._upload_places = UploadQuota(read_upload_settings(processes)), UploadPlaces()
         self._passwords = passwords or PasswordQueue()
         self._warm = WarmRequests(workspace)
         self._on_access_change = on_access_change
         self._lets_people_create = SettingValues()[CREATION_SETTING] > 0
+        self._stream_routes = {one.verb: one for one in self.routes if one.stream}
         self._readers = {one.path: one for one in self.routes if one.has_version}
 
     def make_handlers(self) -> list[HTTPRouteHandler]:
@@ -128,19 +132,26 @@ class RouteTable:
         async def handle(request: Request[Any, Any, Any]) -> Reply:
             headers = get_headers(request.scope)
             call, _ = await self.workspace.call(self._read, route, request, b"", headers)
-            name, body = read_file_name(request.scope["query_string"]), await receive_body(request, MAX_UPLOAD)
-
-            async def take() -> Reply:
-                self._uploads.begin(call.access, len(body))
-                costs: list[float] = []
-                try:
-                    return await self.workspace.call(take_upload, route, call, name, body, costs.append)
-                finally:
-                    self._uploads.spend(call.access, sum(costs))
-
-            return await self._answer_once(route, request, body, take)
+            name, size = read_file_name(request.scope["query_string"]), read_size(request, MAX_UPLOAD)
+            with self._upload_places.hold(call.access.user):
+                counted = self._uploads.begin(call.access, size)
+                async with receive_upload(request, name) as file:
+                    self._uploads.correct(call.access, counted, file.size)
+                    return await self._answer_once(
+                        route, request, file.digest, lambda: self._take_upload(route, call, file.path)
+                    )
 
         return handle
+
+    async def _take_upload(self, route: Route, call: Call, file: Path) -> Reply:
+        """Read a file that was received, when it is its turn."""
+        costs: list[float] = []
+        async with self._upload_places.read():
+            self._uploads.check_time(call.access)
+            try:
+                return await self.workspace.call(take_upload, route, call, file, costs.append)
+            finally:
+                self._uploads.spend(call.access, sum(costs))
 
     def _make_download_handler(self, route: Route) -> Handle:
         async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
@@ -157,7 +168,8 @@ class RouteTable:
             body = await receive_body(request)
             headers = get_headers(request.scope)
             call, _ = await self.workspace.call(self._read, route, request, body, headers)
-            user, project_id = call.access.user, call.handle.id
+            access, project_id = call.access, call.handle.id
+            check = _make_check(request.scope, access, project_id, route)
 
             def encode(event: Any) -> tuple[str, bytes]:
                 described = route.answer.make(event, call)
@@ -165,13 +177,16 @@ class RouteTable:
 
             async def start() -> Reply:
                 events = await self.workspace.call(call_verb, route, call)
-                live = await self.streams.start(project_id, user, events, encode, language=call.language)
+                live = await self.streams.start(
+                    project_id, access.user, route.verb, events, encode, check=check, language=call.language
+                )
                 return Reply(200, headers={"location": f"{API}/projects/{project_id}/streams/{live.id}"})
 
             reply = await self._answer_once(route, request, body, start)
             stream_id = reply.headers["location"].rpartition("/")[2]
             after = read_last_event(headers.get("last-event-id", ""), stream_id)
-            followed = await self.streams.follow(project_id, user, stream_id, after, language=call.language)
+            await self.workspace.call(self.streams.find_verb, project_id, access.user, stream_id)
+            followed = self.streams.follow(project_id, stream_id, after, check=check, language=call.language)
             return Stream(followed, media_type=EVENTS, headers=dict(reply.headers))
 
         return handle
@@ -182,23 +197,29 @@ class RouteTable:
         @get(STREAM_PATH)
         async def follow(request: Request[Any, Any, Any]) -> Stream:
             """Go on with a stream behind `Last-Event-ID`, or from its beginning."""
-            access, project_id, stream_id = await self.workspace.call(self._find_stream, request)
+            project_id, stream_id, check = await self.workspace.call(self._find_stream, request)
             after = read_last_event(request.headers.get("last-event-id", ""), stream_id)
             language = choose_language(request.headers.get("accept-language", ""))
-            events = await self.streams.follow(project_id, access.user, stream_id, after, language=language)
+            events = self.streams.follow(project_id, stream_id, after, check=check, language=language)
             return Stream(events, media_type=EVENTS)
 
         @delete(STREAM_PATH, status_code=204)
         async def cancel(request: Request[Any, Any, Any]) -> None:
             """Stop a stream."""
-            access, project_id, stream_id = await self.workspace.call(self._find_stream, request)
-            await self.streams.cancel(project_id, access.user, stream_id)
+            project_id, stream_id, _ = await self.workspace.call(self._find_stream, request)
+            await self.streams.cancel(project_id, stream_id)
 
         return [follow, cancel]
 
-    def _find_stream(self, request: Request[Any, Any, Any]) -> tuple[Access, str, str]:
+    def _find_stream(self, request: Request[Any, Any, Any]) -> tuple[str, str, Check]:
+        """Find a stream of the caller, who needs the right of the route that began it, and what asks that again."""
         access, project = open_requested(self.workspace, request.scope, str(request.path_params[PROJECT]))
-        return access, project.id, str(request.path_params["stream"])
+        stream_id = str(request.path_params["stream"])
+        route = self._stream_routes.get(self.streams.find_verb(project.id, access.user, stream_id))
+        if route is None:
+            raise refuse_stream()
+        access.require(route.right, project.id, verb=route.verb)
+        return project.id, stream_id, _make_check(request.scope, access, project.id, route)
 
     async def _answer(
         self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
@@ -291,7 +312,12 @@ class RouteTable:
         body: bytes,
         answer: Callable[[], Coroutine[Any, Any, Reply]],
     ) -> Reply:
-        """Answer a request; one that has a key as before, if it was done already with this key."""
+        """Answer a request; one that has a key as before, if it was done already with this key.
+
+        `body` is that of the request, or the hash of an uploaded file.
+        Of a request or an answer with a secret nothing is kept, also no hash: somebody who reads the store could try
+        passwords with it.
+        """
         key = get_headers(request.scope).get("idempotency-key") if route.method == "POST" else None
         if key is None:
             return await answer()
@@ -302,9 +328,12 @@ class RouteTable:
             )
         call_in_thread, log = self.workspace.call, self.workspace.responses
         user = get_access(request.scope).user
-        asked = (route.name.encode(), str(request.url.path).encode(), request.scope["query_string"], body)
+        told = b"" if route.has_secret else body
+        asked = (route.name.encode(), str(request.url.path).encode(), request.scope["query_string"], told)
         claimed = await call_in_thread(lambda: log.claim(user, key, hash_request(asked)))
         if isinstance(claimed, KeptResponse):
+            if route.has_secret:
+                raise _refuse_secret()
             return Reply(claimed.status, claimed.body.encode(), {**claimed.headers, "idempotency-replayed": "true"})
         try:
             async with log.hold(user, claimed):
@@ -312,9 +341,8 @@ class RouteTable:
         except Exception:
             await call_in_thread(log.release, user, claimed)
             raise
-        await call_in_thread(
-            lambda: log.keep(user, claimed, KeptResponse(reply.status, reply.headers, reply.body.decode()))
-        )
+        kept = DONE if route.has_secret else KeptResponse(reply.status, reply.headers, reply.body.decode())
+        await call_in_thread(log.keep, user, claimed, kept)
         return reply
 
     def _read(
@@ -333,7 +361,7 @@ class RouteTable:
             name = route.find_project(sent, access, self.workspace)
         if project is None and name is not None:
             access, project = open_requested(self.workspace, request.scope, str(name), verb=route.verb)
-            if route.verb == "workspace.delete_project":
+            if route.needs_whole_name:
                 check_whole_name(self.workspace, access, project, str(name))
         if route.subject == "account":
             access.require_whole()
@@ -365,7 +393,7 @@ class RouteTable:
             arguments=arguments,
             language=language,
             model=model,
-            session=find_session_id(read_session(headers.get("cookie", ""))),
+            session=find_session_id(read_session(request.scope, headers)),
         )
         return call, page
 
@@ -454,6 +482,33 @@ def _register(path: str, handles: Mapping[Method, Handle], media_type: str) -> H
 async def _answered_before() -> Reply:
     """Stand behind every hook, and be called by none."""
     raise NotImplementedError
+
+
+def _make_check(scope: Mapping[str, Any], access: Access, project_id: str, route: Route) -> Check:
+    """Return what refuses once the caller has lost the right that a stream needs, or may be told other things."""
+    first = access.make_principal(project_id, verb=route.verb)
+
+    def check() -> None:
+        now = find_access_again(scope)
+        principal = now.make_principal(project_id, verb=route.verb)
+        now.require(route.right, project_id, verb=route.verb)
+        if principal != first:
+            raise FabulaError(
+                Code.NOT_ALLOWED,
+                message("Your role in this project was changed while this was being written. Ask again."),
+            )
+
+    return check
+
+
+def _refuse_secret() -> FabulaError:
+    return FabulaError(
+        Code.HTTP_KEY_NOT_KEPT,
+        message(
+            "This was done already with this Idempotency-Key. A secret is shown once, and nothing of it is kept. Look "
+            "what is there. For another secret, send the request with a new key. Nothing more was changed."
+        ),
+    )
 
 
 def is_coroutine(route: Route) -> bool:

@@ -260,7 +260,12 @@ def make_document(routes: Iterable[Route]) -> dict[str, Any]:
             },
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
-                "session": {"type": "apiKey", "in": "cookie", "name": "fabula_session"},
+                "session": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": "fabula_session_8600",
+                    "description": "Its name has the port of the address, and begins with `__Host-` over TLS.",
+                },
             },
         },
     }

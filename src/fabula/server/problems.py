@@ -94,6 +94,7 @@ _CODES_BY_STATUS = {
         Code.MODE_CHANGED,
         Code.HTTP_KEY_CUT_OFF,
         Code.HTTP_KEY_IN_USE,
+        Code.HTTP_KEY_NOT_KEPT,
     ),
     412: (Code.HTTP_VERSION_CONFLICT,),
     413: (Code.INPUT_TOO_LARGE, Code.IMPORT_TOO_LARGE, Code.HTTP_BODY_TOO_LARGE),

@@ -6,9 +6,9 @@ A value that cannot be read is refused with the field, and with the nearest righ
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -88,19 +88,30 @@ def read_file_name(query: bytes) -> str:
     return name
 
 
+def read_size(request: Connection[Any, Any, Any], most: int) -> int | None:
+    """Return how long the body of a request says that it is, if it does; one that is too long is refused."""
+    announced = get_headers(request.scope).get("content-length", "")
+    size = int(announced) if announced.isascii() and announced.isdecimal() else None
+    if size is not None and size > most:
+        raise refuse_size(most)
+    return size
+
+
 async def receive_body(request: Connection[Any, Any, Any], most: int = MAX_BODY) -> bytes:
     """Return the whole body of a request; one that is larger than so many bytes is refused."""
-    announced, parts, size = get_headers(request.scope).get("content-length", ""), list[bytes](), 0
-    if announced.isdecimal() and int(announced) > most:
-        raise refuse_size(most)
-    while True:
-        event: Any = await request.receive()
-        parts.append(event["body"])
-        size += len(parts[-1])
+    return b"".join([part async for part in receive_parts(request, most)])
+
+
+async def receive_parts(request: Connection[Any, Any, Any], most: int) -> AsyncIterator[bytes]:
+    """Yield the body of a request as it comes in; one that is larger than so many bytes is refused."""
+    read_size(request, most)
+    size, event = 0, dict[str, Any](more_body=True)
+    while event.get("more_body", False):
+        event = cast("dict[str, Any]", await request.receive())
+        size += len(event["body"])
         if size > most:
             raise refuse_size(most)
-        if not event.get("more_body", False):
-            return b"".join(parts)
+        yield event["body"]
 
 
 def read_body(route: Route, body: bytes, content_type: str) -> Struct:

@@ -15,7 +15,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import nullcontext
 from functools import partial
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,6 +30,7 @@ from fabula.server.address import LINK_PATH, LOOPBACK
 from fabula.server.limits import OpenLimits, OpenRequests, RateSettings, RequestRates, TokenBuckets
 from fabula.server.problems import choose_language, describe_exception, describe_refusal, encode_refusal, refuse_address
 from fabula.server.proxies import ProxySettings
+from fabula.server.session_cookie import read_session
 
 log = logging.getLogger("fabula.security")
 
@@ -40,7 +40,6 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 FindAccess = Callable[[], Access | None]
 ASGIApp = Callable[[Any, Any, Any], Awaitable[None]]
 
-COOKIE = "fabula_session"
 PAGE_PATH, ASSETS_PATH = "/", "/assets/"  # of the page, which holds nothing of a story
 HEALTH_PATHS = ("/healthz", "/readyz")  # which tell nothing, and which probes ask by any address
 OPEN_PATHS = (*HEALTH_PATHS, PAGE_PATH)  # and the files of the page, and the links that begin a session
@@ -114,7 +113,7 @@ class SecurityMiddleware:
                 names = {name.lower() for name, _ in sent["headers"]}
                 sent["headers"] = [*sent["headers"], *(one for one in _HEADERS if one[0] not in names)]
                 self._on_answer(scope, sent["status"], time.perf_counter() - start)
-                if sent["status"] in _LOGGED_STATUSES:
+                if sent["status"] in _LOGGED_STATUSES or _is_probe(scope):
                     self._log_refusal(scope, address, sent["status"])
             await send(sent)
 
@@ -123,7 +122,7 @@ class SecurityMiddleware:
                 raise refuse_address()
             self._rates.count_request(address)
             self._check_host(scope, headers.get("host", ""))
-            set_access(scope, *await self._check(scope["method"], scope["path"], headers, address, is_proxy))
+            set_access(scope, *await self._check(scope, headers, address, is_proxy))
             scope["state"].update(fabula_headers=headers, fabula_address=address)
             if "//" in scope["path"] or (scope["path"].endswith("/") and scope["path"] != PAGE_PATH):
                 raise refuse_address()  # which the router would read as another address
@@ -163,13 +162,13 @@ class SecurityMiddleware:
         )
 
     async def _check(
-        self, method: str, path: str, headers: dict[str, str], address: str, is_proxy: bool
+        self, scope: Scope, headers: dict[str, str], address: str, is_proxy: bool
     ) -> tuple[Access | None, FindAccess, FindAccess]:
         """Return the caller, what finds it again, and what asks the store for it.
 
         It is None where the path is open to everybody.
         """
-        host = headers.get("host", "")
+        method, path, host = scope["method"], scope["path"], headers.get("host", "")
         origin = headers.get("origin")
         if origin is not None and origin.lower().partition("://")[2] != host.lower():
             raise _refuse_origin()
@@ -201,7 +200,7 @@ class SecurityMiddleware:
                 access = await self._find_access(caller, accounts.recall_named, accounts.load_named)
                 find_again, load = partial(accounts.find_named, caller), partial(accounts.load_named, caller)
             else:
-                caller = read_session(headers.get("cookie", ""))
+                caller = read_session(scope, headers)
                 access = await self._find_access(caller, accounts.recall, accounts.load, address)
                 find_again, load = partial(accounts.find_access, caller), partial(accounts.load, caller)
             if access is not None and method not in _SAFE_METHODS and origin is None:  # sent by a browser by itself
@@ -242,6 +241,7 @@ class SecurityMiddleware:
     def _log_refusal(self, scope: Scope, address: str, status: int) -> None:
         """Note who was refused and why, a bounded number of times for each address.
 
+        A project that is not there and one of somebody else are one refusal, and one line.
         The route is the pattern of its addresses, which may hold titles; what is refused before it is found has none.
         """
         if not self._log_lines.take(name_network(address)):
@@ -312,6 +312,14 @@ def _refuse_origin() -> FabulaError:
     )
 
 
+def _is_probe(scope: Scope) -> bool:
+    """Whether somebody other than the owner of the store has asked for a project that is not theirs, or not there."""
+    state = scope["state"]
+    access = state.get("fabula_access")
+    is_missing = state.get("fabula_code") == Code.PROJECT_NOT_FOUND.value
+    return is_missing and isinstance(access, Access) and access.everywhere is None
+
+
 def _read_headers(scope: Scope) -> dict[str, str]:
     """The headers by name; of one that comes twice the values are joined, so that it matches nothing."""
     headers: dict[str, str] = {}
@@ -335,15 +343,6 @@ def _is_own_address(scope: Scope, name: str) -> bool:
         return ip_address(name) == ip_address(scope["server"][0].removeprefix("::ffff:"))
     except (TypeError, ValueError):  # a name, or no address at all
         return False
-
-
-def read_session(cookie: str) -> str:
-    """Return the secret of the session that a `Cookie` header holds; empty without one."""
-    try:
-        found = SimpleCookie(cookie).get(COOKIE)
-    except CookieError:
-        return ""
-    return found.value if found is not None else ""
 
 
 def _make_receive(receive: Receive) -> Receive:

@@ -3,15 +3,18 @@
 The verb that makes the events runs in a task of its own. Whoever started it reads along; a reader who comes back with
 `Last-Event-ID` gets what is missing, from this process or, by the store, from another one. A stream that nobody reads
 for a few seconds is cancelled, and so is one that is asked to stop; what the verb had received by then it has stored.
-A stream whose process was killed cannot go on, because the model would have to be asked again: whoever reads it in
-another process gets the events that were kept, and then a problem with the code `SERVER_CUT_OFF`.
+
+Access is asked for again every few seconds, for the writer and for each reader: a stream ends with the refusal for
+whoever may not go on with it. A stream whose process was killed cannot go on, because the model would have to be asked
+again: whoever reads it in another process gets the events that were kept, and then a problem with the code
+`SERVER_CUT_OFF`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -29,10 +32,13 @@ PING_SECONDS = 15.0  # without an event after which a reader gets a comment, so 
 PING = b": still here\n\n"
 ALIVE_SECONDS = 2.0  # after which a writer that has no events says that it is there
 READ_SECONDS = 2.0  # after which a reader of another process says again that it is there
+CHECK_SECONDS = 5.0  # that the access of a writer or a reader is taken for granted
+FINAL_STATUSES = (401, 403, 404)  # of refusals that whoever asks again would get too
 LOST_SECONDS = 10.0  # without a word of it after which the writer of another process counts as gone
 
 Event = TypeVar("Event")
 Value = TypeVar("Value")
+Check = Callable[[], None]  # which refuses once the caller may not go on
 Encode = Callable[[Any], tuple[str, bytes]]  # an event of a verb as its kind and JSON
 
 
@@ -93,28 +99,46 @@ class StreamHub:
         self._stopped = asyncio.Event()
 
     async def start(
-        self, project_id: str, user: str, events: AsyncGenerator[Any, None], encode: Encode, *, language: str
+        self,
+        project_id: str,
+        user: str,
+        verb: str,
+        events: AsyncGenerator[Any, None],
+        encode: Encode,
+        *,
+        check: Check,
+        language: str,
     ) -> LiveStream:
-        """Begin a stream with the events of a verb."""
+        """Begin a stream with the events of a verb, which goes on as long as `check` does not refuse."""
         log = self._workspace.responses
-        stream_id = await self._workspace.call(log.begin_stream, project_id, user)
+        stream_id = await self._workspace.call(log.begin_stream, project_id, user, verb)
         live = self._live[stream_id] = LiveStream(project_id, stream_id)
         live.add("stream", msgspec.json.encode({"stream": stream_id}))
-        live.task = asyncio.create_task(self._write(live, events, encode, language))
+        live.task = asyncio.create_task(self._write(live, events, encode, check, language))
         return live
 
     async def follow(
-        self, project_id: str, user: str, stream_id: str, after: int, *, language: str = ENGLISH
+        self, project_id: str, stream_id: str, after: int, *, check: Check, language: str = ENGLISH
     ) -> AsyncGenerator[bytes, None]:
-        """Return the events of a stream behind a number; of another person's stream nothing is said."""
-        await self._check_own(project_id, user, stream_id)
-        live = self._live.get(stream_id)
-        return live.follow(after) if live is not None else self._poll(project_id, stream_id, after, language)
+        """Yield the events of a stream behind a number as long as `check` does not refuse; else that is the last."""
+        live, clock = self._live.get(stream_id), asyncio.get_running_loop().time
+        followed = live.follow(after) if live is not None else self._poll(project_id, stream_id, after, language)
+        checked = clock()
+        async with aclosing(followed) as events:
+            async for event in events:
+                if clock() - checked >= CHECK_SECONDS:
+                    try:
+                        await self._check(check)
+                    except FabulaError as error:
+                        problem = msgspec.json.encode(describe_refusal(error, language))
+                        yield b"event: problem\ndata: %s\n\n" % problem
+                        return
+                    checked = clock()
+                yield event
 
-    async def cancel(self, project_id: str, user: str, stream_id: str) -> None:
+    async def cancel(self, project_id: str, stream_id: str) -> None:
         """Stop a stream, of this process at once, of another one soon."""
         log = self._workspace.responses
-        await self._check_own(project_id, user, stream_id)
         await self._workspace.call(log.cancel_stream, project_id, stream_id)
         live = self._live.get(stream_id)
         if live is not None and live.task is not None:
@@ -122,16 +146,25 @@ class StreamHub:
             with suppress(asyncio.CancelledError):
                 await live.task
 
-    async def _check_own(self, project_id: str, user: str, stream_id: str) -> None:
-        """Refuse a stream that is not there and one of somebody else, in the same words."""
+    def find_verb(self, project_id: str, user: str, stream_id: str) -> str:
+        """Return the verb of somebody's stream; one that is not there and one of somebody else are refused alike."""
         try:
-            record, _ = await self._workspace.call(self._workspace.responses.read_stream, project_id, stream_id)
+            record, _ = self._workspace.responses.read_stream(project_id, stream_id)
         except FabulaError as error:
             if error.code is not Code.STORE_NOT_FOUND:
                 raise
             raise refuse_stream() from None
         if record.user != user:
             raise refuse_stream()
+        return record.verb
+
+    async def _check(self, check: Check) -> None:
+        """Ask for access again; where the store does not answer, that is asked again later."""
+        try:
+            await self._workspace.call(check)
+        except FabulaError as error:
+            if describe_refusal(error, ENGLISH).status in FINAL_STATUSES:
+                raise
 
     async def close(self, seconds: float = 0.0) -> None:
         """Stop every stream that does not end by itself within some seconds; each says so to its readers."""
@@ -189,11 +222,13 @@ class StreamHub:
             await asyncio.gather(task, *watches, return_exceptions=True)
             self._unkept.discard(task)
 
-    async def _write(self, live: LiveStream, events: AsyncGenerator[Any, None], encode: Encode, language: str) -> None:
-        """Take events from a verb until it ends, fails, is stopped or has no readers."""
+    async def _write(
+        self, live: LiveStream, events: AsyncGenerator[Any, None], encode: Encode, check: Check, language: str
+    ) -> None:
+        """Take events from a verb until it ends, fails, is stopped, has no readers or may not go on."""
         loop = asyncio.get_running_loop()
         stored, last_flush, unread_since = 0, loop.time(), loop.time()
-        live.written_at = loop.time()
+        live.written_at = checked = loop.time()
         pending: asyncio.Future[Any] | None = None
         read_at = ""
         try:
@@ -204,6 +239,9 @@ class StreamHub:
                     event, pending = pending.result(), None
                     live.add(*await self._workspace.call(encode, event))
                 now = loop.time()
+                if now - checked >= CHECK_SECONDS:
+                    await self._check(check)
+                    checked = now
                 if now - last_flush >= FLUSH_SECONDS:
                     may_go_on, stored, last_flush = await self._flush(live, stored), len(live.events), loop.time()
                     if not may_go_on:

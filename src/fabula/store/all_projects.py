@@ -1,9 +1,9 @@
 """Transactions over the rows of all projects, for the worker that runs jobs of every project.
 
 An ordinary transaction sees the rows of one owner only. A table opts in to queries over all owners
-(`TableInfo.across_projects`); only the jobs table does. A row that was found this way is changed through a
-transaction of its own owner. That transaction does not hold the owner's lock, so it can change only tables whose
-changes are not in the change feed (`TableInfo.tracked`).
+(`TableInfo.across_projects`): that of jobs, and that of kept answers, of which old ones are deleted for everybody. A
+row that was found this way is changed through a transaction of its own owner. That transaction does not hold the
+owner's lock, so it can change only tables whose changes are not in the change feed (`TableInfo.tracked`).
 """
 
 from __future__ import annotations

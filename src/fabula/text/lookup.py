@@ -4,6 +4,9 @@ The spellings are tried in this order, and the first that fits anything decides:
 name whatever its case, accents and width, the number, the beginning of a name, a part of a name from the beginning of a
 word on, and at last the beginning of an id. If that fits several things, all of them are refused by their names; if
 nothing fits, the nearest names are given.
+
+What changes who may do what is named by its whole name or id (`find_by_whole_name`): a part of a name may mean
+somebody else when the change is sent twice.
 """
 
 from __future__ import annotations
@@ -100,11 +103,10 @@ def find_by_name(
     found = found or find_matches(known, wanted, id_of=id_of, names_of=names_of, number_of=number_of)
     if len(found) == 1:
         return found[0]
-    shown = wanted if len(wanted) <= 80 else f"{wanted[:80]}…"
     if found:
         raise FabulaError(
             code,
-            _refuse_several(found, shown, what, id_of, names_of, number_of, remark_of, full_name_of),
+            _refuse_several(found, _shorten(wanted), what, id_of, names_of, number_of, remark_of, full_name_of),
             candidates=tuple(map(id_of, found[:LISTED])),
         )
     every = [tuple(filter(None, names_of(thing))) or (id_of(thing),) for thing in known]
@@ -122,9 +124,42 @@ def find_by_name(
         hint = message("There are: {names}.", names=join_names(dict.fromkeys(names[0] for names in every)))
     else:
         hint = message("None has a name like it.")
-    raise FabulaError(
-        code,
-        message("There is no {what} called {name!r}. {hint} Nothing was changed.", what=what, name=shown, hint=hint),
+    raise _refuse_miss(wanted, what, hint, code)
+
+
+def find_by_whole_name(
+    things: Iterable[Thing],
+    wanted: str,
+    *,
+    what: Sentence,
+    id_of: Callable[[Thing], str] = attrgetter("id"),
+    names_of: Callable[[Thing], Sequence[str]] = lambda thing: (),
+    other_names_of: Callable[[Thing], Sequence[str]] = lambda thing: (),
+    code: Code = Code.STORE_NOT_FOUND,
+) -> Thing:
+    """Return the one thing that has this id or name, whatever its case, accents and width.
+
+    A part of a name, a number in a list and one of `other_names_of` find nothing: the refusal says what they may mean.
+    """
+    known, folded = list(things), fold_name(wanted)
+    fits: tuple[Callable[[Thing], bool], ...] = (
+        lambda thing: id_of(thing) == wanted,
+        lambda thing: wanted in names_of(thing),
+        lambda thing: folded in map(fold_name, (id_of(thing), *names_of(thing))),
+    )
+    found = next((found for fit in fits if (found := [thing for thing in known if fit(thing)])), [])
+    near = found or find_matches(
+        known,
+        wanted,
+        id_of=id_of,
+        names_of=lambda thing: (*names_of(thing), *other_names_of(thing)),
+        number_of=_number_nothing,
+    )
+    if near and not found:
+        names = [*dict.fromkeys(next(iter(names_of(thing)), id_of(thing)) for thing in near[:MAX_NAMED])]
+        raise _refuse_miss(wanted, what, message("Did you mean {names}?", names=join_alternatives(names)), code)
+    return find_by_name(
+        known, wanted, what=what, id_of=id_of, names_of=names_of, number_of=_number_nothing, code=code, found=found
     )
 
 
@@ -142,6 +177,21 @@ def _number_in_order(things: Sequence[Thing]) -> Callable[[Thing], int]:
     """Return the function that numbers things as a list shows them, by identity: they need not be hashable."""
     numbers = {id(thing): number for number, thing in enumerate(things, start=1)}
     return lambda thing: numbers[id(thing)]
+
+
+def _number_nothing(thing: object) -> None:
+    """Say that a thing has no number to be found by."""
+
+
+def _shorten(wanted: str) -> str:
+    return wanted if len(wanted) <= 80 else f"{wanted[:80]}…"
+
+
+def _refuse_miss(wanted: str, what: Sentence, hint: Sentence, code: Code) -> FabulaError:
+    sentence = message(
+        "There is no {what} called {name!r}. {hint} Nothing was changed.", what=what, name=_shorten(wanted), hint=hint
+    )
+    return FabulaError(code, sentence)
 
 
 def _refuse_several(

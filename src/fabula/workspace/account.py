@@ -19,7 +19,7 @@ from fabula.manuscript import projects
 from fabula.settings.values import SettingValues
 from fabula.store.slugs import mark_slug
 from fabula.store.store import LOCAL_USER
-from fabula.text.lookup import find_matches
+from fabula.text.lookup import find_by_whole_name
 from fabula.workspace import keys
 from fabula.workspace.arguments import Title, check_verbs
 
@@ -162,9 +162,7 @@ class AccountVerbs:
     def _find_own_project(self, name: str, memberships: Mapping[str, Membership] | None) -> str:
         """Return the id of a project that a key is for, among one's own; others are not there."""
         if memberships is None:
-            return self._workspace.project(name).id
+            return projects.find_whole_project(self._store, name).id
         own = [one for one in self._workspace.projects() if one.id in memberships]
-        found = find_matches(own, name, names_of=lambda one: (one.title,))
-        if len(found) != 1:
-            raise FabulaError(Code.PROJECT_NOT_FOUND, message("There is no such project. Nothing was changed."))
-        return found[0].id
+        what, code = message("project"), Code.PROJECT_NOT_FOUND
+        return find_by_whole_name(own, name, what=what, names_of=lambda one: (one.title,), code=code).id

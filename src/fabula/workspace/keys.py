@@ -18,7 +18,7 @@ from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import join_alternatives, join_names, message
 from fabula.core.similar_names import find_similar_names
 from fabula.store.store import LOCAL_USER, Store
-from fabula.text.lookup import find_by_name
+from fabula.text.lookup import find_by_whole_name
 from fabula.workspace.arguments import read_choice
 
 log = logging.getLogger("fabula.security")
@@ -56,8 +56,8 @@ def create_key(
 
 
 def revoke_key(store: Store, key: str, *, owner: str | None = None, caller: str) -> ApiKey:
-    """Let a key open nothing any more: of anybody, or of one person."""
-    found = find_by_name(list_keys(store, owner), key, what=message("key"), names_of=lambda one: (one.label,))
+    """Let a key open nothing any more, by its id or whole label: of anybody, or of one person."""
+    found = find_by_whole_name(list_keys(store, owner), key, what=message("key"), names_of=lambda one: (one.label,))
     with store.write(user=LOCAL_USER) as tx:
         revoked = access.revoke_key(tx, found.id)
     log.info("key revoked: %s of %s by %s", revoked.id, revoked.person, caller)

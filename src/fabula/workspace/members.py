@@ -1,8 +1,8 @@
 """What the owner of a project can do about its members: see them, and give, change and take their roles (ppl-2).
 
 A member is shown with the role in this project alone. Accounts themselves, their passwords and their other projects
-belong to the owner of the store and to the people. Somebody who has no role yet is named by the account as it is
-spelled, because a nearest name would tell who has one.
+belong to the owner of the store and to the people. Everybody is named by the account as it is spelled. A miss names
+members who may be meant, and nobody else, because that would tell who has an account.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fabula.core.messages import message
 from fabula.core.story import Perspective
 from fabula.store.store import LOCAL_USER
 from fabula.store.transaction import WriteTransaction
-from fabula.text.lookup import find_by_name, find_matches
+from fabula.text.lookup import find_by_whole_name, find_matches, fold_name
 from fabula.workspace.arguments import read_choice
 from fabula.workspace.names import find_character_ids, find_conversation, find_played_character, find_view_document
 from fabula.workspace.project import ProjectHandle
@@ -36,9 +36,13 @@ class MemberVerbs(ProjectVerbs):
             return access.list_members(reading, self._project.id)
 
     def find(self, person: str) -> Person:
-        """Find a member by the name of the account, or by their own."""
-        return find_by_name(
-            self.list_members(), person, what=message("member"), names_of=lambda one: (one.name, one.id)
+        """Find a member by the name of the account as it is spelled; other spellings are refused with the nearest."""
+        return find_by_whole_name(
+            self.list_members(),
+            person,
+            what=message("member"),
+            names_of=lambda one: (one.id,),
+            other_names_of=lambda one: (one.name,),
         )
 
     def set_role(
@@ -78,22 +82,21 @@ class MemberVerbs(ProjectVerbs):
         return found
 
     def _find_account(self, person: str) -> str:
-        """Return the account that has exactly this name, else that of the member whom a spelling means."""
-        account = person.strip().lower()
+        """Return the account that has exactly this name; a miss names the members who may be meant."""
+        account = fold_name(person)
         with self._store.read(user=LOCAL_USER) as reading:
             if access.find_person(reading, account) is not None:
                 return account
-        found = find_matches(self.list_members(), person, names_of=lambda one: (one.name, one.id))
-        if len(found) != 1:
-            raise FabulaError(
-                Code.STORE_NOT_FOUND,
-                message(
-                    "There is no account {name!r}. Write the name to sign in with; the owner of the store lets "
-                    "people in. Nothing was changed.",
-                    name=person[:100],
-                ),
-            )
-        return found[0].id
+        if find_matches(self.list_members(), person, names_of=lambda one: (one.id, one.name)):
+            return self.find(person).id
+        raise FabulaError(
+            Code.STORE_NOT_FOUND,
+            message(
+                "There is no account {name!r}. Write the name to sign in with; the owner of the store lets "
+                "people in. Nothing was changed.",
+                name=person[:100],
+            ),
+        )
 
     def _keep_owner(self, tx: WriteTransaction, account: str) -> None:
         """Refuse to take the role of the last owner, without whom nobody of the project could give roles."""

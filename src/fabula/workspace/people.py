@@ -1,7 +1,9 @@
 """What the owner of a store can do about people: let them in, give them roles, and make and revoke keys (ppl-2).
 
-A person has a role in each project they belong to. A player sees through one character. Keys are for programs that
-work for a person; their secret is shown once. Passwords and secrets are kept as hashes, and enter no save.
+A person has a role in each project they belong to. A player sees through one character. Accounts, keys and projects
+are named by their ids or whole names here, since a part of a name may mean another one when a change is sent twice.
+Keys are for programs that work for a person; their secret is shown once. Passwords and secrets are kept as hashes, and
+enter no save.
 """
 
 from __future__ import annotations
@@ -14,13 +16,15 @@ from fabula import access
 from fabula.access import ApiKey, BrowserSession, Membership, NewKey, Person, Role
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
+from fabula.manuscript import projects
 from fabula.store.store import LOCAL_USER
-from fabula.text.lookup import find_by_name
+from fabula.text.lookup import find_by_whole_name
 from fabula.workspace import keys
 from fabula.workspace.arguments import Title, check_verbs, read_choice
 from fabula.workspace.members import make_membership
 
 if TYPE_CHECKING:
+    from fabula.workspace.project import ProjectHandle
     from fabula.workspace.workspace import Workspace
 
 log = logging.getLogger("fabula.security")
@@ -40,8 +44,14 @@ class PeopleVerbs:
             return access.list_people(reading)
 
     def find(self, person: str) -> Person:
-        """Find somebody by the name of their account, or by their own."""
-        return find_by_name(self.list_all(), person, what=message("account"), names_of=lambda one: (one.name, one.id))
+        """Find somebody by the name of their account as it is spelled; other spellings are refused with the nearest."""
+        return find_by_whole_name(
+            self.list_all(),
+            person,
+            what=message("account"),
+            names_of=lambda one: (one.id,),
+            other_names_of=lambda one: (one.name,),
+        )
 
     def add(self, account: str, *, name: Title = "", password: str = "") -> Person:
         """Let somebody in; without a password they come through the reverse proxy, or by keys alone."""
@@ -80,7 +90,7 @@ class PeopleVerbs:
         Without any, a player talks as its character and reads no chapter. It reads the recaps of the conversations
         that are named.
         """
-        found, handle = self.find(person), self._workspace.project(project)
+        found, handle = self.find(person), self._open_project(project)
         membership = make_membership(handle, read_choice(role, Role, "role"), character, documents, conversations)
         with self._store.write(user=LOCAL_USER) as tx:
             changed = access.set_membership(tx, found.id, handle.id, membership)
@@ -89,7 +99,7 @@ class PeopleVerbs:
 
     def remove_role(self, person: str, project: str) -> Person:
         """Take somebody out of a project."""
-        found, handle = self.find(person), self._workspace.project(project)
+        found, handle = self.find(person), self._open_project(project)
         if handle.id not in found.memberships:
             raise FabulaError(
                 Code.STORE_NOT_FOUND,
@@ -157,9 +167,12 @@ class PeopleVerbs:
         """Let a key open nothing any more."""
         return keys.revoke_key(self._store, key, caller=self.caller)
 
+    def _open_project(self, name: str) -> ProjectHandle:
+        return self._workspace.project(projects.find_whole_project(self._store, name).id)
+
     def _find_key_project(self, owner: str, memberships: Mapping[str, Membership] | None, name: str) -> str:
         """Return the id of a project that a key is for, to which the key's owner must belong."""
-        project = self._workspace.project(name)
+        project = self._open_project(name)
         if memberships is not None and project.id not in memberships:
             raise FabulaError(
                 Code.REQUEST_INVALID,

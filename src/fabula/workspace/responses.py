@@ -72,10 +72,10 @@ class ResponseLog:
         with self._store.write(user=user) as tx:
             release_key(tx, lease)
 
-    def begin_stream(self, project_id: str, user: str) -> str:
-        """Begin a stream and return its id."""
+    def begin_stream(self, project_id: str, user: str, verb: str) -> str:
+        """Begin a stream of a verb and return its id."""
         with self._store.write(project=project_id) as tx:
-            return begin_stream(tx, user)
+            return begin_stream(tx, user, verb)
 
     def append(self, project_id: str, stream_id: str, events: Iterable[StreamEvent], *, ended: bool = False) -> bool:
         """Keep events of a stream; return whether it may go on."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from fabula.access.model import Person, Right
 from fabula.server.access import make_store_principal
 from fabula.server.address import LINK_PATH
@@ -53,8 +55,8 @@ _ACCOUNT = Answer(AccountInfo, _describe_account)
 _KEY = Answer(KeyInfo, lambda key, call: describe_key(key, _find_titles(call)))
 _SESSION = Answer(SessionInfo, lambda session, call: describe_session(session, call.session))
 _MEMBER = Answer(MemberInfo, _describe_member)
-_NEW_KEY = Answer(NewKeyInfo, describe_new_key)
-_LINK = make_record("SignInLink", path=Answer(str, lambda code: LINK_PATH + code))
+_NEW_KEY = Answer(NewKeyInfo, describe_new_key, is_secret=True)
+_LINK = replace(make_record("SignInLink", path=Answer(str, lambda code: LINK_PATH + code)), is_secret=True)
 
 _OF_STORE = mount(
     "people",

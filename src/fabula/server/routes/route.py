@@ -84,6 +84,7 @@ class Answer(Struct, frozen=True):
     describe: Callable[..., Any] | None = None
     item_key: str | None = None  # of a list that is handed out in pages: the attribute that names an item
     encode: Callable[[Any], bytes] | None = None  # in place of `describe`, where the answer is large and frequent
+    is_secret: bool = False  # what is shown once, and kept nowhere
 
     def make(self, value: Any, call: Call) -> Any:
         """Describe the value of a verb."""
@@ -140,9 +141,20 @@ class Route(Struct, frozen=True, dict=True):
         return self.method != "GET" and (self.subject in subjects or self.is_for_people)
 
     @property
+    def needs_whole_name(self) -> bool:
+        """Whether a part of the project's name will not do, since it may mean another one when this is sent again."""
+        is_member = self.subject == "members" and self.method != "GET"
+        return is_member or self.verb == "workspace.delete_project"
+
+    @property
     def hashes_password(self) -> bool:
         """Whether the verb hashes a password, which takes much memory."""
         return any(one.name == "password" for one in self._all_arguments)
+
+    @property
+    def has_secret(self) -> bool:
+        """Whether a secret is in the request or in the answer, so that neither may be kept."""
+        return self.answer.is_secret or self.hashes_password
 
     @property
     def has_project(self) -> bool:
