@@ -105,6 +105,32 @@ def test_a_new_scene_is_asked_for_and_its_question_finds_the_passage(
         assert [run.outcome for run in runs.list_runs(reading, skill_id="needs")] == ["used"]
 
 
+def test_what_is_asked_for_joins_a_prompt_that_is_full_of_passages_and_stays(
+    store: Store, library: ProjectViews, book: ProjectHandle, model_server: ModelServer
+) -> None:
+    rides = [
+        f"On day {one} the rider drew rein at the gate of farm {one}, in rain, and felt for the holster at his side. "
+        f"Nobody came out of farm {one} to him, so he rode on to the next one before nightfall."
+        for one in range(60)
+    ]
+    with store.write(project="p") as tx:
+        documents.write(tx, "two", "\n\n".join(rides))
+    model_server.script = answer(QUESTION)
+    first = assemble(book)
+    assert first.count("the rider drew rein at the gate of farm") > 5
+    assert "duelling pistols" not in first
+    run_due(store, library)
+    second = assemble(book)
+    assert second.startswith(first[: first.index(SCENE.strip()) + len(SCENE.strip())]), "the cached prefix stays"
+    assert second.index(PISTOLS) > second.index(SCENE.strip()), "it joins behind the text"
+    assert any(f"asked for by the model: {QUESTION}" in one for one in list_reasons(book))
+    with store.write(project="p") as tx:
+        documents.write(tx, "three", f"{SCENE}He dismounted.\n\n* * *\n\nIn the morning the sea was calm.\n")
+    third = assemble(book)
+    assert PISTOLS in third, "it stays until passages are selected anew"
+    assert third.startswith(first[: first.index(SCENE.strip())])
+
+
 def test_the_model_is_asked_once_in_a_scene(
     store: Store, library: ProjectViews, book: ProjectHandle, model_server: ModelServer
 ) -> None:
