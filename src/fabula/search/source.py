@@ -2,8 +2,8 @@
 
 The source ranks passages for the text before the cursor or for a question, and offers as many as fit into its share of
 the retrieved layer. Between two selections it keeps the passages of the last prompt and adds a new one only where that
-is clearly better, so that the cached prefix stays valid. What a model asked for in the scene since the last prompt joins
-at once, and stays like the others.
+is clearly better, so that the cached prefix stays valid. What a model asked for in the scene since the last prompt
+joins at once, and stays like the others.
 """
 
 from __future__ import annotations
