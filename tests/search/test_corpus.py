@@ -19,6 +19,7 @@ from fabula.search.index import passage_table
 from fabula.search.index.index import SearchIndex
 from fabula.search.index.passages import DocumentText
 from fabula.search.model import Passage, Query, SearchDocument
+from fabula.text.telling import measure_telling
 from tests.manuscript.stories import filler
 
 THINGS = ("amulet", "beaker", "casket", "dagger", "ewer", "flask")
@@ -98,11 +99,9 @@ def test_waiting_for_it_tells_how_far_it_is() -> None:
 
 def test_building_gives_way_after_each_passage_that_is_read_in_whatever_way(monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[str] = []
-    real = passage_table.measure_telling
-
     def measure(text: str) -> float:
         steps.append("passage")
-        return real(text)
+        return measure_telling(text)
 
     monkeypatch.setattr(passage_table, "measure_telling", measure)
     built = Corpus("p", book(), immediate_characters=1000).build(None, lambda: steps.append("way"))
