@@ -99,6 +99,7 @@ def test_waiting_for_it_tells_how_far_it_is() -> None:
 
 def test_building_gives_way_after_each_passage_that_is_read_in_whatever_way(monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[str] = []
+
     def measure(text: str) -> float:
         steps.append("passage")
         return measure_telling(text)
