@@ -191,11 +191,14 @@ def test_a_large_book_is_read_in_the_background_and_a_request_does_not_wait() ->
     fabula = open_view(View(view.project, view.timeline, {**view.snapshots, Facts: facts}))
     request = fabula.request(document_id="ch-2")
     with facts._reader.lock:  # somebody reads
-        assert not list_told(fabula.assemble(request))
+        first = fabula.assemble(request)
+        assert not list_told(first)
+        assert [one.partition(":")[0] for one in first.warnings] == ["RETRIEVAL_NOT_READY"]
     end = time.monotonic() + 60
     while not facts.prepare() and time.monotonic() < end:
         time.sleep(0.01)
-    assert list_told(fabula.assemble(request)) == [told_in(SWIM)]
+    ready = fabula.assemble(request)
+    assert (list_told(ready), ready.warnings) == ([told_in(SWIM)], ())
 
 
 def test_facts_that_cannot_be_read_cost_a_warning_and_no_entry(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from fabula.search import corpus as corpus_module
 from fabula.search.corpus import CONVERSATION_PREFIX, ConversationTexts, Corpus
 from fabula.search.find import mask_current
 from fabula.search.index import disk_cache as cache
+from fabula.search.index import passage_table
 from fabula.search.index.index import SearchIndex
 from fabula.search.index.passages import DocumentText
 from fabula.search.model import Passage, Query, SearchDocument
+from fabula.text.telling import measure_telling
 from tests.manuscript.stories import filler
 
 THINGS = ("amulet", "beaker", "casket", "dagger", "ewer", "flask")
@@ -92,6 +95,21 @@ def test_waiting_for_it_tells_how_far_it_is() -> None:
     assert [done for done, _ in reported] == sorted(done for done, _ in reported)
     assert reported[-1][0] == reported[-1][1]
     assert len(reported) == 6
+
+
+def test_building_gives_way_after_each_passage_that_is_read_in_whatever_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+
+    def measure(text: str) -> float:
+        steps.append("passage")
+        return measure_telling(text)
+
+    monkeypatch.setattr(passage_table, "measure_telling", measure)
+    built = Corpus("p", book(), immediate_characters=1000).build(None, lambda: steps.append("way"))
+    assert steps.count("passage") == len(built.passages)
+    assert ("passage", "passage") not in pairwise(steps)
+    # cut, named, counted, measured, and listed by source
+    assert steps.count("way") >= 5 * len(built.passages)
 
 
 def test_an_edit_is_in_the_next_answer_and_the_rest_is_shared() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fabula.context.nearby import Nearby
 from fabula.context.request import Request, SourceRequest
 from fabula.core.fragment import Layer
@@ -16,6 +18,7 @@ from fabula.search.query import (
     PART_END_CHARACTERS,
     QUESTION,
     SELECTED,
+    is_statement,
     make_query,
     weigh_text_before,
 )
@@ -66,6 +69,45 @@ def test_another_scene_says_little() -> None:
     query = asked("The ball was over. " * 5 + "\n\n* * *\n\nIn the boat nobody spoke.")
     assert weight_of(query, "boat") == NEAR[0][1]
     assert weight_of(query, "ball") == NEAR[0][1] * BEFORE_SCENE
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I take off my glove.",
+        "*Mara takes off her glove*",
+        "“Then we row at dawn!”",
+        "When the ship came in, nobody waited.",
+        "我脱下手套。",
+        "我什么也没有说。",
+        "（他脱下手套）",
+    ],
+)
+def test_what_somebody_does_or_states_in_a_chat_is_ranked_as_a_page_is(said: str) -> None:
+    query = asked(words=said, skill="chat")
+    assert is_statement(said)
+    assert query.is_page
+    assert weight_of(query, said) == NEAR[0][1]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Who wrote the letter?",
+        "I sit down. Who wrote the letter? Tell me.",
+        "the letter",
+        "Who wrote the letter",
+        "Tell me about the letter.",
+        "Please remind me who wrote it.",
+        "信是谁写的？",
+        "信是谁写的",
+        "请告诉我信是谁写的。",
+    ],
+)
+def test_a_question_or_a_few_words_in_a_chat_are_looked_up(said: str) -> None:
+    query = asked(words=said, skill="chat")
+    assert not query.is_page
+    assert weight_of(query, said) == QUESTION
 
 
 def test_an_instruction_weighs_more_than_the_text_and_a_question_more_than_all() -> None:

@@ -239,6 +239,17 @@ def test_a_speaker_is_told_what_it_heard_in_a_conversation_long_ago() -> None:
         assert ("under the stairs" in result.prompt) is knows, speaker
 
 
+def test_what_somebody_does_in_a_chat_brings_a_lasting_detail_that_shares_only_a_name_with_it() -> None:
+    scar = "Mara had burned her left hand as a child, and ever since that winter she had hidden the scar."
+    days = [f"Mara of day {n} took off for tide{n}, glove{n}, oar{n}." for n in range(300)]
+    fabula = story(chapter(1, "\n\n".join([*days[:150], scar, *days[150:]])), chapter(2, filler(400)))
+    result = fabula.assemble(
+        fabula.request(recipe="chat", skill_id="chat", window=2500, additional_input="Mara takes off her glove.")
+    )
+    assert 0 < len(sources(result, "search:")) < 100
+    assert scar in result.prompt
+
+
 def test_messages_that_the_window_shows_are_not_told_again() -> None:
     said = [Message(id=f"m{n}", role="user", content=f"The astrolabe, for the {n}th time.") for n in range(9)]
     fabula = story(talk=said)
@@ -278,7 +289,7 @@ def test_messages_beyond_the_cap_of_the_history_are_found_though_the_window_woul
 
 
 def test_messages_that_a_step_of_the_window_left_behind_are_found() -> None:
-    said = [Message(id=f"m{n}", role="user", content=filler(60, f"tide{n}"), number=n) for n in range(80)]
+    said = [Message(id=f"m{n}", role="user", content=filler(60, f"tide{n}"), number=n) for n in range(300)]
     said[30] = Message(id="m30", role="user", content="The astrolabe is under the stairs.", number=30)
     wishes: dict[str, Any] = {
         "recipe": "chat",

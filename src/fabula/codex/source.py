@@ -46,6 +46,7 @@ _PINNED = message("pinned to this document or conversation")
 _VIEWPOINT = message("the point of view of this scene")
 _ALWAYS = message("its level says that it is always sent")
 _NO_FACTS = message("what the book says of the entries could not be read; the prompt holds the entries alone")
+_FACTS_LATER = message("what the book says of the entries is being read; until then the prompt holds the entries alone")
 _PREVIOUS = message("named a little earlier, and there is still room")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _UNSPACED = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]")
@@ -126,17 +127,20 @@ class CodexSource:
 def _select_facts(
     entries: Sequence[tuple[Entry, float]], source_request: SourceRequest, view: View
 ) -> Mapping[str, Sequence[Fragment]]:
-    """The facts of entries, by id; a failure to read them costs no entry."""
+    """The facts of entries, by id; where they are not read yet, or cannot be, the entries come with a warning alone."""
     facts = view.snapshot(Facts)
     if facts is None or not facts.per_entry or not entries:
         return {}
     try:
         selector = FactSelector(facts, source_request, view)
-        return selector.select(entries) if facts.prepare(wait_seconds=selector.wait_seconds) else {}
+        if facts.prepare(wait_seconds=selector.wait_seconds):
+            return selector.select(entries)
+        code, sentence = Code.RETRIEVAL_NOT_READY, _FACTS_LATER
     except Exception as error:
         log.warning("facts could not be read: %s", type(error).__name__)
-        source_request.warnings.append(f"{Code.KG_UNAVAILABLE.value}: {_NO_FACTS.render(source_request.language)}")
-        return {}
+        code, sentence = Code.KG_UNAVAILABLE, _NO_FACTS
+    source_request.warnings.append(f"{code.value}: {sentence.render(source_request.language)}")
+    return {}
 
 
 class _EntryScorer:

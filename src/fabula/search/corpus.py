@@ -149,7 +149,7 @@ class Corpus:
             if self._cut_texts is None:
                 known, cut = self._builder.cut_texts, {}
                 for text in self.texts:
-                    cut[text.id] = _cut(text, known.get(text.id))
+                    cut[text.id] = _cut(text, known.get(text.id), after_each)
                     after_each()
                 self._cut_texts = cut
             return self._cut_texts
@@ -267,10 +267,10 @@ class _IndexBuilder:
         """The index of documents; only a large amount of new text is worth the cache file."""
         previous = self.latest
         if corpus.count_new_characters() <= corpus.immediate_characters:
-            return SearchIndex(documents, previous)
+            return SearchIndex(documents, previous, after_each=after_each)
         known = previous.by_id if previous is not None else {}
         new = [document for document in documents if known.get(document.id) is not document]
-        postings, cache_error = disk_cache.read_postings(corpus.project_id, new)
+        postings, cache_error = disk_cache.read_postings(corpus.project_id, new, after_each)
         missing = [document for document in new if document.id not in postings]
         done, total = 0, sum(map(_measure, missing))
         for document in missing:
@@ -281,19 +281,20 @@ class _IndexBuilder:
             self.progress = (done, total)
             if progress is not None:
                 progress(done, total)
-        index = SearchIndex(documents, previous, postings)
+        index = SearchIndex(documents, previous, postings, after_each)
         if total > MIN_NEW_SHARE * sum(map(_measure, documents)):
-            cache_error = disk_cache.write_postings(corpus.project_id, documents, index.postings) or cache_error
+            unwritten = disk_cache.write_postings(corpus.project_id, documents, index.postings, after_each)
+            cache_error = unwritten or cache_error
         index.cache_error = cache_error
         return index
 
 
 def _cut(
-    text: DocumentText, previous: tuple[DocumentText, SearchDocument] | None
+    text: DocumentText, previous: tuple[DocumentText, SearchDocument] | None, after_each: Callable[[], None]
 ) -> tuple[DocumentText, SearchDocument]:
     if previous is not None and previous[0] == text:
         return previous
-    return text, cut_into_passages(text, previous)
+    return text, cut_into_passages(text, previous, after_each)
 
 
 def _measure(document: SearchDocument) -> int:

@@ -1,7 +1,8 @@
 """Make the query of a request from the text at the cursor, the instruction or question, and the conversation.
 
 Of the text before the cursor the nearest weighs most. An instruction says what is about to be written. A question in a
-chat is what search is for; the rest then only says what it is about.
+chat is what search is for; the rest then only says what it is about. What somebody does or states in a chat is no
+question: it is the nearest text of a scene that goes on, and needs the details that a page needs.
 """
 
 from __future__ import annotations
@@ -23,6 +24,13 @@ QUESTION = 4.0
 PART_END_CHARACTERS = 2000  # of one part that are used, from its beginning and from its end
 PARAGRAPH_REACH = 1000  # characters by which the last paragraph may begin further back
 QUESTION_SKILLS = frozenset({"", "chat"})  # skills that only answer
+_SENTENCE_END = re.compile(r"[.!…。！～—*)）\]\"'”’」』]$")  # of a sentence or an action; a few words are looked up
+_ASKS = re.compile(
+    r"[?？]|^\W*(?:(?:please|now|could you|can you)\W+)*"
+    r"(?:tell\s+(?:me|us)|remind|describe|explain|list|name|recall|recap|summari[sz]e)\b"
+    r"|^\W*(?:请|你?再?)?(?:告诉|提醒|描述|介绍|解释|列出|列举|回忆|回顾|总结|概括|说说|讲讲|讲述)",
+    re.IGNORECASE,
+)
 _SAMPLE = 200  # characters that decide the script: an unspaced character says as much as several others
 _UNSPACED_CHARACTER = re.compile("[\u2e80-\U0010ffff]")
 
@@ -31,10 +39,12 @@ def make_query(source_request: SourceRequest, names: Sequence[str] = (), now: st
     """The query of a request; `now` is its date."""
     request, window, nearby = source_request.request, source_request.text_before_cursor, source_request.nearby
     question = request.additional_input.strip()
-    is_question = bool(question) and request.skill_id in QUESTION_SKILLS
+    is_answered = request.skill_id in QUESTION_SKILLS
+    is_question = bool(question) and is_answered and not is_statement(question)
     parts: list[tuple[str, float]] = []
     if question:
-        parts.append((shorten_query_part(question), QUESTION if is_question else INSTRUCTION))
+        weight = NEAR[0][1] if is_answered and window is None else INSTRUCTION
+        parts.append((shorten_query_part(question), QUESTION if is_question else weight))
     if window is not None:
         parts.extend(weigh_text_before(window.paragraphs.text, window.begin, window.text_end))
     else:
@@ -52,6 +62,11 @@ def make_query(source_request: SourceRequest, names: Sequence[str] = (), now: st
         now=now,
         is_page=not is_question,
     )
+
+
+def is_statement(text: str) -> bool:
+    """Whether a text only says what somebody does or thinks: whole sentences, none of which asks for something."""
+    return _SENTENCE_END.search(text) is not None and _ASKS.search(text) is None
 
 
 def weigh_text_before(text: str, begin: int, end: int) -> list[tuple[str, float]]:

@@ -2,7 +2,8 @@
 
 The source ranks passages for the text before the cursor or for a question, and offers as many as fit into its share of
 the retrieved layer. Between two selections it keeps the passages of the last prompt and adds a new one only where that
-is clearly better, so that the cached prefix stays valid.
+is clearly better, so that the cached prefix stays valid. What a model asked for in the scene since the last prompt
+joins at once, and stays like the others.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from fabula.search.find import (
 )
 from fabula.search.index.index import SearchIndex
 from fabula.search.model import Passage, Query, SearchHit
-from fabula.search.needs import MAX_QUESTIONS, Needs
+from fabula.search.needs import MAX_QUESTIONS, NeedPlace, Needs
 from fabula.search.query import make_query
 from fabula.text.quotes import head_conversation, head_own_conversation, render_line
 from fabula.text.shared_words import find_shared_words
@@ -60,6 +61,7 @@ NEED_WEIGHT = 0.8  # of the score of a passage that answers a question of the mo
 PASSAGES_PER_NEED = 2  # that answer one question
 MAX_NEED_HITS = 8  # among which they are looked for
 MIN_NEED_TERMS = 2  # that such a passage shares with its question
+NEED_SHARE = 0.1  # of the retrieved layer's tokens, for such passages: by then the others have taken their own share
 PREVIOUS_BONUS = 1.5  # factor for a passage of the last prompt, which a new one must beat
 WAIT_SECONDS = 5.0  # for the index, where the last prompt held passages: a model takes longer to read it anew
 _MAX_WORDS = 4  # named as the reason
@@ -124,17 +126,31 @@ class SearchSource:
         tokens = int(source_request.token_shares[Layer.RETRIEVED] * share)
         limit = min(MAX_PASSAGES, max(tokens // MIN_PASSAGE_TOKENS, MIN_PASSAGES))
         hits = find_passages(index, query, mask, limit, self._score_by_meaning(index, query, source_request, view))
-        needs = None if has_limits(source_request.request.principal) else view.snapshot(Needs)
-        needed = {} if needs is None else _find_needed(index, needs, source_request, view, mask)
+        place = _find_need_place(source_request, view)
+        needed = {} if place is None else _find_needed(index, place, source_request, view, mask)
         hits = _add_needed(hits, needed) if needed else hits
-        for number, score, is_neighbour in _order_passages(index, hits, source_request, mask):
+        need_tokens = int(source_request.token_shares[Layer.RETRIEVED] * NEED_SHARE)
+        stays = frozenset[str]() if source_request.reselect else frozenset(source_request.previously_included)
+        is_new = place is not None and source_request.source_state.get(self.name) != place.id.encode()
+        joining = needed if is_new else ()
+        for number, score, is_neighbour in _order_passages(index, hits, source_request, mask, joining):
             passage = index.passages[number]
             cost = source_request.tokenizer.count(passage.text)
-            if cost <= tokens and not _is_shown(passage, index.document_of(number).id, source_request, scope):
-                tokens -= cost
+            is_common = cost <= tokens and not (number in needed and cost <= need_tokens)
+            if not is_common and (cost > need_tokens or not (number in needed or passage.source in stays)):
+                continue
+            if not _is_shown(passage, index.document_of(number).id, source_request, scope):
+                tokens, need_tokens = (tokens - cost, need_tokens) if is_common else (tokens, need_tokens - cost)
                 shared = _BESIDE if is_neighbour else SharedWords(text=index.passages[number].text, query=query)
                 reason = needed[number].reason if number in needed else shared
                 yield _make_fragment(index, number, score, reason, source_request, scope)
+
+    def save_state(self, source_request: SourceRequest, view: View) -> bytes:
+        """The place whose questions the request used: what the questions of another one find joins at once."""
+        place, corpus = _find_need_place(source_request, view), view.snapshot(Corpus)
+        if place is None or corpus is None or corpus.get_usable_index() is None:
+            return source_request.source_state.get(self.name, b"")
+        return place.id.encode()
 
     def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterator[Verdict]:
         """Near passages that were not offered, and why; messages of the own conversation are its source's business."""
@@ -271,9 +287,13 @@ OrderedPassage = tuple[int, float, bool]
 
 
 def _order_passages(
-    index: SearchIndex, hits: Sequence[SearchHit], source_request: SourceRequest, mask: NDArray[np.bool_]
+    index: SearchIndex,
+    hits: Sequence[SearchHit],
+    source_request: SourceRequest,
+    mask: NDArray[np.bool_],
+    joining: Iterable[int],
 ) -> list[OrderedPassage]:
-    """Passages in the order in which they are offered."""
+    """Passages in the order in which they are offered; those `joining` need not be better than the last prompt's."""
     scores = {hit.passage_number: hit.score for hit in hits}
     previous = [
         number
@@ -282,8 +302,8 @@ def _order_passages(
     ]
     if previous and not source_request.reselect:
         minimum = PREVIOUS_BONUS * max(scores.get(number, 0.0) for number in previous)
-        new = [hit.passage_number for hit in hits[:1] if hit.passage_number not in previous and hit.score > minimum]
-        kept = [SearchHit(number, scores.get(number, 0.0)) for number in (*previous, *new)]
+        better = (hit.passage_number for hit in hits[:1] if hit.score > minimum)
+        kept = [SearchHit(one, scores.get(one, 0.0)) for one in dict.fromkeys((*previous, *joining, *better))]
         return [(hit.passage_number, hit.score, False) for hit in drop_near_duplicates(index, kept)]
     rank = dict(scores)
     lowest = hits[-1].score if hits else 0.0  # a passage that was not found scores at most as much
@@ -309,18 +329,25 @@ class _NeededPassage(Struct, frozen=True):
     reason: Sentence
 
 
+def _find_need_place(source_request: SourceRequest, view: View) -> NeedPlace | None:
+    """The place whose questions serve a request, if there is one."""
+    needs = None if has_limits(source_request.request.principal) else view.snapshot(Needs)
+    window = source_request.text_before_cursor
+    if needs is None or window is None:
+        return None
+    return needs.find_place(source_request.vantage, window.paragraphs.text, window.end)
+
+
 def _find_needed(
-    index: SearchIndex, needs: Needs, source_request: SourceRequest, view: View, mask: NDArray[np.bool_]
+    index: SearchIndex, place: NeedPlace, source_request: SourceRequest, view: View, mask: NDArray[np.bool_]
 ) -> dict[int, _NeededPassage]:
     """The passages that answer what a model asked for in this scene, by number; each question has a few at most.
 
     A passage must share two terms with its question, so that a question about nothing in the book finds nothing. It
     stands in the story before the scene, for the author too.
     """
-    window = source_request.text_before_cursor
-    place = None if window is None else needs.find_place(source_request.vantage, window.paragraphs.text, window.end)
     found: dict[int, _NeededPassage] = {}
-    for question in place.questions[:MAX_QUESTIONS] if place is not None else ():
+    for question in place.questions[:MAX_QUESTIONS]:
         terms = _find_terms(question)
         reason = message("asked for by the model: {question}", question=question)
         hits = index.search_again(question, limit=MAX_NEED_HITS, allowed=mask)

@@ -38,7 +38,7 @@ from fabula.store.store import Store
 from fabula.store.transaction import ReadTransaction
 from fabula.workspace.cards import load_cards
 
-MAX_MESSAGES = 20_000  # of one conversation, the newest
+MAX_MESSAGES = 20_000  # of one conversation, the newest: another branch of it is read anew while a request waits
 WINDOW_STEP = 500  # messages more, before the oldest are left out: where messages are only added, so is to the index
 _MESSAGE_CHARACTERS = 200  # an estimate of the average length
 SEARCHED_AREAS = ("conversation", "recaps", "people", "lorebook")  # which has the cards

@@ -17,7 +17,8 @@ from fabula.core.view import View
 from fabula.search.corpus import Corpus
 from fabula.search.index import disk_cache as cache
 from fabula.search.index.index import SearchIndex
-from fabula.search.index.passages import DocumentText
+from fabula.search.index.inverted_index import count_postings
+from fabula.search.index.passages import DocumentText, cut_into_passages
 from fabula.search.model import Query
 from fabula.workspace.read_only import open_view
 from tests.manuscript.stories import PROJECT, ask, chapter, filler, story
@@ -115,7 +116,7 @@ def _lying_head(data: bytes) -> bytes:
 
 
 def _huge_head(data: bytes) -> bytes:
-    at = len(b"FABULA-INDEX-2\n")
+    at = len(b"FABULA-INDEX-3\n")
     return _signed(data[:at] + b"\xdd\xff\xff\xff\xff" + data[at + 5 : -32])
 
 
@@ -153,6 +154,27 @@ def test_a_file_of_other_rules_for_words_is_not_used(monkeypatch: pytest.MonkeyP
     found, counted = built()
     assert counted == 5
     assert found.cache_error == ""
+
+
+def test_a_file_of_an_earlier_version_is_made_anew_without_a_warning() -> None:
+    built()
+    path = cache.index_file("p")
+    path.write_bytes(b"FABULA-INDEX-2\n" + path.read_bytes()[15:])
+    found, counted = built()
+    assert (counted, found.cache_error) == (5, "")
+    _, counted = built()
+    assert counted == 0
+
+
+def test_reading_and_writing_the_file_give_way_after_each_document() -> None:
+    documents = [cut_into_passages(text) for text in TEXTS]
+    postings = {document.id: count_postings(document) for document in documents}
+    ways: list[str] = []
+    assert cache.write_postings("p", documents, postings, lambda: ways.append("written")) == ""
+    known, _ = cache.read_postings("p", documents, lambda: ways.append("read"))
+    assert [*known] == [document.id for document in documents]
+    assert ways.count("written") > len(documents)
+    assert ways.count("read") >= len(documents)
 
 
 def _file_instead_of_folder(folder: Path) -> None:

@@ -76,6 +76,14 @@ def assemble(project: ProjectHandle, **fields: object) -> str:
     return result.prompt
 
 
+def assemble_and_report(project: ProjectHandle) -> str:
+    """The prompt of such a request, from which the next one goes on."""
+    result = project.assemble(project.request(document_id="three", perspective="reader", window=6000))
+    project.report_answer(result.assembly_id)
+    project._continuity.flush()  # type: ignore[union-attr]
+    return result.prompt
+
+
 def list_reasons(project: ProjectHandle, **fields: object) -> list[str]:
     """Why things are in the prompt of such a request."""
     given = {"document_id": "three", "perspective": "reader", "window": 6000, **fields}
@@ -103,6 +111,29 @@ def test_a_new_scene_is_asked_for_and_its_question_finds_the_passage(
     assert any(f"asked for by the model: {QUESTION}" in one for one in list_reasons(book))
     with store.read(project="p") as reading:
         assert [run.outcome for run in runs.list_runs(reading, skill_id="needs")] == ["used"]
+
+
+def test_what_is_asked_for_joins_a_prompt_that_is_full_of_passages_and_stays(
+    store: Store, library: ProjectViews, book: ProjectHandle, model_server: ModelServer
+) -> None:
+    places = [" ".join(f"farm{one}{letter}" for letter in "abcdefghijkl") for one in range(60)]
+    rides = [f"The rider drew rein at the gate, and felt for his holster: {names}." for names in places]
+    with store.write(project="p") as tx:
+        documents.write(tx, "two", "\n\n".join(rides))
+    run_due(store, library)  # its synopsis
+    model_server.script = answer(QUESTION)
+    first = assemble_and_report(book)
+    assert first.count("and felt for his holster") > 5
+    assert "duelling pistols" not in first
+    run_due(store, library)
+    second = assemble_and_report(book)
+    assert second.startswith(first[: first.rindex("and felt for his holster")]), "the cached prefix stays"
+    assert second.index(PISTOLS) > second.rindex("and felt for his holster"), "it joins behind the others"
+    assert any(f"asked for by the model: {QUESTION}" in one for one in list_reasons(book))
+    with store.write(project="p") as tx:
+        documents.write(tx, "three", f"{SCENE}He dismounted.\n\n* * *\n\nIn the morning the sea was calm.\n")
+    third = assemble_and_report(book)
+    assert third.startswith(second[: second.index(PISTOLS) + len(PISTOLS)]), "it stays, in another scene too"
 
 
 def test_the_model_is_asked_once_in_a_scene(

@@ -63,7 +63,7 @@ class VectorCache:
     def write(self, keys: Sequence[bytes], vectors: Vectors) -> None:
         """Store more vectors; OSError where that fails."""
         path = self.folder / f"{self._prefix}-{time.time_ns():020}-{uuid4().hex[:8]}.vec"
-        replace_file(path, _pack(keys, vectors))
+        replace_file(path, [_pack(keys, vectors)])
         self._files.append(path)
 
     @property

@@ -3,6 +3,9 @@
 Everything in the cache folder can be made again from the text, so nothing in it is trusted: files are replaced whole,
 read without locks, and checked to the last number before use. A folder that is damaged, full or read-only costs time
 and causes a warning, but never a wrong result.
+
+A file holds one document after the other, each behind its size. Encoding all of them in one call would keep every other
+thread of the process waiting for as long.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -20,6 +23,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from fabula.core.background import work_on
 from fabula.core.messages import Sentence, message
 from fabula.search.index.inverted_index import Postings, count_postings
 from fabula.search.model import Passage, SearchDocument
@@ -30,7 +34,9 @@ CACHE_VARIABLE = "FABULA_CACHE"  # the environment variable that names the cache
 MAX_FILE_BYTES = 1 << 30
 MAX_AGE = 180 * 24 * 3600  # seconds after which a file that was not written again is deleted
 _MAX_TEMPORARY_AGE = 3600  # seconds
-_MAGIC = b"FABULA-INDEX-2\n"
+_FORMAT = b"FABULA-INDEX-"  # with which a file of any version begins
+_MAGIC = _FORMAT + b"3\n"
+_SIZE_BYTES = 8  # of the number before each part of a file: the version of the terms, then the documents
 _DIGEST_SIZE = 32
 _PROBE_DOCUMENT = SearchDocument(
     "probe", (Passage("probe", "The lamps weren't burning; 1912, 灯塔没有亮。", "A title 题目"),)
@@ -45,13 +51,6 @@ class CachedDocument(Struct, array_like=True, frozen=True):
     starts: bytes
     term_places: bytes
     counts: bytes
-
-
-class CacheFile(Struct, array_like=True, frozen=True):
-    """The content of a cache file: how terms were split when it was written, and its documents."""
-
-    terms_version: str
-    documents: list[CachedDocument]
 
 
 def cache_folder() -> Path:
@@ -69,13 +68,18 @@ def index_file(project_id: str) -> Path:
     return cache_folder() / "search" / f"{blake2b(project_id.encode(), digest_size=12).hexdigest()}.index"
 
 
-def read_postings(project_id: str, documents: Sequence[SearchDocument]) -> tuple[dict[str, Postings], str | Sentence]:
-    """The cached postings of these documents by id, and why the file could not be used."""
+def read_postings(
+    project_id: str, documents: Sequence[SearchDocument], after_each: Callable[[], None] = work_on
+) -> tuple[dict[str, Postings], str | Sentence]:
+    """The cached postings of these documents by id, and why the file could not be used.
+
+    `after_each` is called after each document of the file.
+    """
     path = index_file(project_id)
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise ValueError("it is too large")
-        return _unpack(path.read_bytes(), documents), ""
+        return _unpack(path.read_bytes(), documents, after_each), ""
     except FileNotFoundError:
         return {}, ""
     except (OSError, ValueError, msgspec.MsgspecError) as error:
@@ -83,24 +87,28 @@ def read_postings(project_id: str, documents: Sequence[SearchDocument]) -> tuple
 
 
 def write_postings(
-    project_id: str, documents: Sequence[SearchDocument], postings: Mapping[str, Postings]
+    project_id: str,
+    documents: Sequence[SearchDocument],
+    postings: Mapping[str, Postings],
+    after_each: Callable[[], None] = work_on,
 ) -> str | Sentence:
-    """Write the postings of a project; returns why that failed, or ""."""
+    """Write the postings of a project, and call `after_each` after each document; returns why that failed, or ""."""
     path = index_file(project_id)
     try:
-        replace_file(path, _pack(documents, postings))
+        replace_file(path, _pack(documents, postings, after_each))
         delete_old_files(path.parent, path.suffix)
     except OSError as error:
         return _log_error(path, error)
     return ""
 
 
-def replace_file(path: Path, data: bytes | bytearray) -> None:
-    """Write a file under another name first, so that nobody reads half of it."""
+def replace_file(path: Path, parts: Iterable[bytes]) -> None:
+    """Write the parts of a file under another name first, so that nobody reads half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"writing-{uuid4().hex}")
     try:
-        temporary.write_bytes(data)
+        with temporary.open("wb") as file:
+            file.writelines(parts)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -138,29 +146,62 @@ def _terms_version() -> str:
     return blake2b(msgspec.json.encode([postings.terms, *arrays]), digest_size=8).hexdigest()
 
 
-def _pack(documents: Sequence[SearchDocument], postings: Mapping[str, Postings]) -> bytearray:
-    rows: list[CachedDocument] = []
+def _pack(
+    documents: Iterable[SearchDocument], postings: Mapping[str, Postings], after_each: Callable[[], None]
+) -> Iterator[bytes]:
+    """The parts of a cache file, with a digest of all of them at the end."""
+    digest = blake2b(_MAGIC, digest_size=_DIGEST_SIZE)
+    yield _MAGIC
+    for content in _encode(documents, postings):
+        size = len(content).to_bytes(_SIZE_BYTES, "little")
+        digest.update(size)
+        digest.update(content)
+        yield size
+        yield content
+        after_each()
+    yield digest.digest()
+
+
+def _encode(documents: Iterable[SearchDocument], postings: Mapping[str, Postings]) -> Iterator[bytes]:
+    encode = msgspec.msgpack.Encoder().encode
+    yield encode(_terms_version())
     for document in documents:
         counted = postings[document.id]
         arrays = (counted.starts, counted.term_places, counted.counts)
         packed = (np.ascontiguousarray(array, "<i4").tobytes() for array in arrays)
-        rows.append(CachedDocument(_digest(document), counted.terms, *packed))
-    data = bytearray(_MAGIC)
-    msgspec.msgpack.Encoder().encode_into(CacheFile(_terms_version(), rows), data, len(data))  # a copy less
-    data += blake2b(data, digest_size=_DIGEST_SIZE).digest()
-    return data
+        yield encode(CachedDocument(_digest(document), counted.terms, *packed))
 
 
-def _unpack(data: bytes, documents: Sequence[SearchDocument]) -> dict[str, Postings]:
+def _unpack(data: bytes, documents: Iterable[SearchDocument], after_each: Callable[[], None]) -> dict[str, Postings]:
+    if data.startswith(_FORMAT) and not data.startswith(_MAGIC):
+        return {}  # of another version of Fabula
     body = memoryview(data)[:-_DIGEST_SIZE]
     if not data.startswith(_MAGIC) or blake2b(body, digest_size=_DIGEST_SIZE).digest() != data[-_DIGEST_SIZE:]:
         raise ValueError("it is damaged")
-    file = msgspec.msgpack.decode(body[len(_MAGIC) :], type=CacheFile)
-    if file.terms_version != _terms_version():
+    contents = _split(body[len(_MAGIC) :])
+    if msgspec.msgpack.decode(next(contents, b""), type=str) != _terms_version():
         return {}
-    cached = {row.digest: row for row in file.documents}
-    rows = ((document, cached.get(_digest(document))) for document in documents)
-    return {document.id: _unpack_postings(row, document) for document, row in rows if row is not None}
+    by_digest: dict[str, list[SearchDocument]] = {}
+    for document in documents:
+        by_digest.setdefault(_digest(document), []).append(document)
+        after_each()
+    cached: dict[str, Postings] = {}
+    decode = msgspec.msgpack.Decoder(CachedDocument).decode
+    for content in contents:
+        row = decode(content)
+        cached |= {document.id: _unpack_postings(row, document) for document in by_digest.get(row.digest, ())}
+        after_each()
+    return cached
+
+
+def _split(body: memoryview) -> Iterator[memoryview]:
+    """The contents in the body of a file, each of which follows its size; ValueError where a size is impossible."""
+    while body:
+        size = int.from_bytes(body[:_SIZE_BYTES], "little")
+        if not 0 < size <= len(body) - _SIZE_BYTES:
+            raise ValueError("its sizes make no sense")
+        yield body[_SIZE_BYTES : _SIZE_BYTES + size]
+        body = body[_SIZE_BYTES + size :]
 
 
 def _unpack_postings(row: CachedDocument, document: SearchDocument) -> Postings:

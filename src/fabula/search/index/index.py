@@ -7,13 +7,14 @@ same, and inside a changed document the counts of the passages that did.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fabula.core.background import work_on
 from fabula.core.messages import Sentence
 from fabula.core.story import Timeline
 from fabula.search.index.inverted_index import (
@@ -47,8 +48,12 @@ class SearchIndex:
         documents: Sequence[SearchDocument],
         previous: SearchIndex | None = None,
         cached: Mapping[str, Postings] | None = None,
+        after_each: Callable[[], None] = work_on,
     ) -> None:
-        """Index documents; `cached` are postings read from the cache folder, by document id."""
+        """Index documents; `cached` are postings read from the cache folder, by document id.
+
+        `after_each` is called after each passage or document that is read.
+        """
         self.documents = tuple(documents)
         self.passages: Sequence[Passage] = tuple(chain.from_iterable(document.passages for document in documents))
         self.by_id = {document.id: document for document in documents}
@@ -58,9 +63,9 @@ class SearchIndex:
         self.cache_error: str | Sentence = ""  # why the cache folder could not be used
         self.postings: dict[str, Postings] = {}
         self._traits: dict[str, DocumentTraits] = {}
-        known = self._count(previous, cached or {})
-        self._places = self._list_places(previous, known)
-        self._inverted = self._merge(previous, known)
+        known = self._count(previous, cached or {}, after_each)
+        self._places = self._list_places(previous, known, after_each)
+        self._inverted = self._merge(previous, known, after_each)
         self._table = build_passage_table([self._traits[document.id] for document in documents])
         # caches: the rendered text and title of passages by language, their signatures, search masks, the documents
         # that are conversations, the places of the others in a timeline, the scores of questions, and the passages with
@@ -205,7 +210,9 @@ class SearchIndex:
         weighed = self._names[name] = (found, weigh_name(self._table, found)) if len(found) else None
         return weighed
 
-    def _count(self, previous: SearchIndex | None, cached: Mapping[str, Postings]) -> dict[str, int]:
+    def _count(
+        self, previous: SearchIndex | None, cached: Mapping[str, Postings], after_each: Callable[[], None]
+    ) -> dict[str, int]:
         """Set the postings and traits of every document.
 
         Return how many passages each document took over from the previous index: all of them, or those to which more
@@ -220,15 +227,17 @@ class SearchIndex:
                 self.postings[key], self._traits[key] = previous.postings[key], previous._traits[key]
                 known_passages[key] = len(document.passages)
             else:
-                counted = self.postings[key] = cached.get(key) or count_postings(document, old, known)
+                counted = self.postings[key] = cached.get(key) or count_postings(document, old, known, after_each)
                 traits = previous._traits.get(key) if previous is not None else None
                 same = (old, traits) if old is not None and traits is not None else None
-                self._traits[key] = read_traits(document, counted, same)
+                self._traits[key] = read_traits(document, counted, same, after_each)
                 if old is not None and document.passages[: len(old.passages)] == old.passages:
                     known_passages[key] = len(old.passages)
         return known_passages
 
-    def _list_places(self, previous: SearchIndex | None, known: Mapping[str, int]) -> dict[str, tuple[str, int]]:
+    def _list_places(
+        self, previous: SearchIndex | None, known: Mapping[str, int], after_each: Callable[[], None]
+    ) -> dict[str, tuple[str, int]]:
         """The document of each passage and its place in it, by source; both stay when another document changes."""
         places: dict[str, tuple[str, int]] = {}
         if previous is not None:
@@ -240,17 +249,20 @@ class SearchIndex:
             first = known.get(document.id, 0)
             for place, passage in enumerate(document.passages[first:], start=first):
                 places[passage.source] = document.id, place
+                after_each()
         return places
 
-    def _merge(self, previous: SearchIndex | None, known: Mapping[str, int]) -> InvertedIndex:
+    def _merge(
+        self, previous: SearchIndex | None, known: Mapping[str, int], after_each: Callable[[], None]
+    ) -> InvertedIndex:
         changed = [one for one in self.documents if known.get(one.id, 0) < len(one.passages)]
         new = sum(len(document.passages) - known.get(document.id, 0) for document in changed)
         if previous is None or new > _MAX_UPDATED_SHARE * len(self.passages) or is_stale(previous._inverted):
-            return build_inverted_index([self.postings[document.id] for document in self.documents])
+            return build_inverted_index([self.postings[document.id] for document in self.documents], after_each)
         moved: Integers = np.full(len(previous.passages), -1, np.int32)
         for key, size in known.items():
             first, old = self.first_passages[key], previous.first_passages[key]
             moved[old : old + size] = np.arange(first, first + size)
         firsts = [(document.id, known.get(document.id, 0)) for document in changed]
         added = [(self.postings[key].rows_from(first), self.first_passages[key] + first) for key, first in firsts]
-        return update_inverted_index(previous._inverted, moved, added)
+        return update_inverted_index(previous._inverted, moved, added, after_each)

@@ -66,7 +66,7 @@ def count_postings(
     """
     passages = previous.passages if previous is not None and known is not None else ()
     if known is not None and passages and document.passages[: len(passages)] == passages:
-        return _add_postings(known, document.passages[len(passages) :])
+        return _add_postings(known, document.passages[len(passages) :], after_each)
     known_rows = {passage.text: row for row, passage in enumerate(passages)}
     places = _TermPlaces((term, place) for place, term in enumerate(known.terms if known is not None else ()))
     rows: list[Integers] = []
@@ -95,10 +95,13 @@ def _count_passage(passage: Passage, places: _TermPlaces) -> tuple[Integers, Int
     return found, np.fromiter(terms.values(), np.int32, len(terms))
 
 
-def _add_postings(known: Postings, added: Sequence[Passage]) -> Postings:
+def _add_postings(known: Postings, added: Sequence[Passage], after_each: Callable[[], None]) -> Postings:
     """The postings of a document to which passages were only added, as in a conversation that goes on."""
     places = _TermPlaces((term, place) for place, term in enumerate(known.terms))
-    counted = [_count_passage(passage, places) for passage in added]
+    counted: list[tuple[Integers, Integers]] = []
+    for passage in added:
+        counted.append(_count_passage(passage, places))
+        after_each()
     ends = known.starts[-1] + np.cumsum([len(row) for row, _ in counted], dtype=np.int32)
     return Postings(
         tuple(places),
@@ -147,11 +150,11 @@ class InvertedIndex(Struct, frozen=True, eq=False):
         return rows, self.passages[entries], self.counts[entries]
 
 
-def build_inverted_index(postings: Sequence[Postings]) -> InvertedIndex:
-    """The inverted index of these documents, one after the other."""
+def build_inverted_index(postings: Sequence[Postings], after_each: Callable[[], None] = work_on) -> InvertedIndex:
+    """The inverted index of these documents, one after the other; `after_each` is called after each."""
     numbers: dict[str, int] = {}
     firsts = np.cumsum([0, *(len(each.starts) - 1 for each in postings)])[:-1].tolist()
-    terms, passages, counts = _list_entries(numbers, list(zip(postings, firsts, strict=True)))
+    terms, passages, counts = _list_entries(numbers, list(zip(postings, firsts, strict=True)), after_each)
     order = np.argsort(terms, kind="stable")
     starts = _sum_starts(np.bincount(terms, minlength=len(numbers)))
     # One after the other, so that only one of the unsorted arrays is in memory beside its sorted one.
@@ -162,15 +165,18 @@ def build_inverted_index(postings: Sequence[Postings]) -> InvertedIndex:
 
 
 def update_inverted_index(
-    previous: InvertedIndex, moved: Integers, added: Sequence[tuple[Postings, int]]
+    previous: InvertedIndex,
+    moved: Integers,
+    added: Sequence[tuple[Postings, int]],
+    after_each: Callable[[], None] = work_on,
 ) -> InvertedIndex:
     """The index after a change.
 
     `moved` is the new number of each old passage, or -1. `added` are the postings to insert, each with the number of
-    its first passage.
+    its first passage; `after_each` is called after each of them.
     """
     numbers = dict(previous.term_numbers)
-    new_terms, new_passages, new_counts = _list_entries(numbers, added)
+    new_terms, new_passages, new_counts = _list_entries(numbers, added, after_each)
     order = np.argsort(new_terms, kind="stable")
     passages = moved[previous.passages]
     stays = passages >= 0
@@ -204,7 +210,7 @@ def is_stale(index: InvertedIndex) -> bool:
 
 
 def _list_entries(
-    numbers: dict[str, int], documents: Sequence[tuple[Postings, int]]
+    numbers: dict[str, int], documents: Sequence[tuple[Postings, int]], after_each: Callable[[], None]
 ) -> tuple[Integers, Integers, NDArray[np.float32]]:
     """The term, passage and count of every entry; new terms get a number in `numbers`."""
     terms: list[Integers] = [np.zeros(0, np.int32)]
@@ -216,6 +222,7 @@ def _list_entries(
         terms.append(known[postings.term_places])
         passages.append(np.repeat(rows, np.diff(postings.starts)))
         counts.append(postings.counts)
+        after_each()
     all_terms = np.concatenate(terms)
     terms.clear()  # their memory is needed for the other two
     all_passages = np.concatenate(passages)

@@ -6,16 +6,17 @@ pause in a conversation, so that the share of a term that neighbours get falls i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from fabula.core.background import work_on
 from fabula.core.ids import parse_timestamp
 from fabula.search.index.inverted_index import Postings
-from fabula.search.message_header import parse_message_header
+from fabula.search.message_header import MessageHeader, parse_message_header
 from fabula.search.model import Passage, SearchDocument
 from fabula.text.names.introductions import find_introductions
 from fabula.text.telling import measure_telling
@@ -85,13 +86,27 @@ _NO_TRAITS = DocumentTraits(
 
 
 def read_traits(
-    document: SearchDocument, postings: Postings, previous: tuple[SearchDocument, DocumentTraits] | None = None
+    document: SearchDocument,
+    postings: Postings,
+    previous: tuple[SearchDocument, DocumentTraits] | None = None,
+    after_each: Callable[[], None] = work_on,
 ) -> DocumentTraits:
-    """The traits of a document; `previous` are those of the document as it was, to which passages may be added."""
+    """The traits of a document; `previous` are those of the document as it was, to which passages may be added.
+
+    `after_each` is called after each passage that is read.
+    """
     first, old = 0, _NO_TRAITS
     if previous is not None and document.passages[: len(previous[0].passages)] == previous[0].passages:
         first, old = len(previous[0].passages), previous[1]
-    headers = [parse_message_header(passage) for passage in document.passages[first:]]
+    known = _list_known_telling(document.passages[first:], previous)
+    headers: list[MessageHeader] = []
+    telling: list[float] = []
+    introductions: list[Introduction] = []
+    for place, passage in enumerate(document.passages[first:], first):
+        headers.append(parse_message_header(passage))
+        telling.append(_measure_telling(passage, known))
+        introductions += ((place, full, other) for full, other in find_introductions(passage.text))
+        after_each()
     lengths = np.zeros(len(headers), np.float32)
     starts = postings.starts[first:]
     has_terms = starts[:-1] < starts[1:]
@@ -110,35 +125,30 @@ def read_traits(
         speakers=tuple(numbers),
         pauses=_count_pauses(document, first, old.pauses),
         embedding_texts=(*old.embedding_texts, *(header.embedding_text for header in headers)),
-        telling=np.concatenate([old.telling, _measure_telling(document.passages[first:], previous)]),
+        telling=np.concatenate([old.telling, np.array(telling, np.float32)]),
         ends=np.concatenate([old.ends, ends]),
         knowers=tuple(sets),
         passage_knowers=np.concatenate([old.passage_knowers, np.array(knowers, np.int32)]),
-        introductions=(*old.introductions, *_list_introductions(document, first)),
+        introductions=(*old.introductions, *introductions),
     )
 
 
-def _list_introductions(document: SearchDocument, first: int) -> Iterator[Introduction]:
-    """The introductions in the passages of a document from `first` on."""
-    for place, passage in enumerate(document.passages[first:], first):
-        yield from ((place, full, other) for full, other in find_introductions(passage.text))
+def _list_known_telling(
+    passages: Sequence[Passage], previous: tuple[SearchDocument, DocumentTraits] | None
+) -> dict[str, float]:
+    """How much the passages of the document as it was tell, by their texts, where that is needed."""
+    if previous is None or all(passage.speaker or passage.at for passage in passages):
+        return {}
+    texts = (passage.text for passage in previous[0].passages)
+    return dict(zip(texts, previous[1].telling.tolist(), strict=True))
 
 
-def _measure_telling(passages: Sequence[Passage], previous: tuple[SearchDocument, DocumentTraits] | None) -> Numbers:
-    """How much each passage tells; a message tells nothing, for it is speech."""
-    known: dict[str, float] = {}
-    if previous is not None and not all(passage.speaker or passage.at for passage in passages):
-        texts = (passage.text for passage in previous[0].passages)
-        known = dict(zip(texts, previous[1].telling.tolist(), strict=True))
-    values = [
-        0.0
-        if passage.speaker or passage.at
-        else known[passage.text]
-        if passage.text in known
-        else measure_telling(passage.text)
-        for passage in passages
-    ]
-    return np.array(values, np.float32)
+def _measure_telling(passage: Passage, known: Mapping[str, float]) -> float:
+    """How much a passage tells; a message tells nothing, for it is speech."""
+    if passage.speaker or passage.at:
+        return 0.0
+    value = known.get(passage.text)
+    return measure_telling(passage.text) if value is None else value
 
 
 def _count_pauses(document: SearchDocument, first: int, known: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fabula.core.background import work_on
 from fabula.search.model import Passage, SearchDocument
 from fabula.text.diff import find_edits
 from fabula.text.scenes import find_paragraphs, find_scene_gap
@@ -49,13 +50,18 @@ class CutStyle(Struct, frozen=True):
 
 
 def cut_into_passages(
-    document: DocumentText, previous: tuple[DocumentText, SearchDocument] | None = None
+    document: DocumentText,
+    previous: tuple[DocumentText, SearchDocument] | None = None,
+    after_each: Callable[[], None] = work_on,
 ) -> SearchDocument:
-    """A document in passages; `previous` is the same document as it was cut last, to cut only what changed."""
+    """A document in passages; `previous` is the same document as it was cut last, to cut only what changed.
+
+    `after_each` is called while it is cut, after each passage.
+    """
     style = _find_style(document.text)
     if previous is None or _find_style(previous[0].text) != style:
-        spans = _cut_spans(document.text, style)
-        return SearchDocument(document.id, _assign_ids(document, _make_passages(document, spans)))
+        spans = _cut_spans(document.text, style, after_each=after_each)
+        return SearchDocument(document.id, _assign_ids(document, _make_passages(document, spans), after_each))
     old = previous[1].passages
     first, spans, rest, growth = _cut_edited(
         document.text, style, previous[0].text, [(passage.start, passage.end) for passage in old]
@@ -64,7 +70,7 @@ def cut_into_passages(
     if growth:
         moved = tuple(replace(passage, start=passage.start + growth, end=passage.end + growth) for passage in moved)
     passages = [*old[:first], *_make_passages(document, spans), *moved]
-    return SearchDocument(document.id, _assign_ids(document, passages))
+    return SearchDocument(document.id, _assign_ids(document, passages, after_each))
 
 
 def _make_passages(document: DocumentText, spans: list[Span]) -> Iterator[Passage]:
@@ -75,7 +81,9 @@ def _make_passages(document: DocumentText, spans: list[Span]) -> Iterator[Passag
         yield Passage(f"search:{document.id}#{digest}", text, document.title, start, end, document.known_to)
 
 
-def _assign_ids(document: DocumentText, passages: Iterable[Passage]) -> tuple[Passage, ...]:
+def _assign_ids(
+    document: DocumentText, passages: Iterable[Passage], after_each: Callable[[], None]
+) -> tuple[Passage, ...]:
     """The passages with unique ids, also where the same words occur again, and with the document's own fields."""
     seen: dict[str, int] = {}
     result: list[Passage] = []
@@ -87,6 +95,7 @@ def _assign_ids(document: DocumentText, passages: Iterable[Passage]) -> tuple[Pa
         if (source, document.title, document.known_to) != (passage.source, passage.title, passage.known_to):
             passage = replace(passage, source=source, title=document.title, known_to=document.known_to)
         result.append(passage)
+        after_each()
     return tuple(result)
 
 
@@ -97,7 +106,11 @@ def _find_style(text: str) -> CutStyle:
 
 
 def _cut_spans(
-    text: str, style: CutStyle, start: int = 0, stop: tuple[int, frozenset[int]] | None = None
+    text: str,
+    style: CutStyle,
+    start: int = 0,
+    stop: tuple[int, frozenset[int]] | None = None,
+    after_each: Callable[[], None] = work_on,
 ) -> list[Span]:
     """The spans of passages from `start` on.
 
@@ -110,6 +123,7 @@ def _cut_spans(
     for begin, end, begins_scene in _split_units(text, start, style):
         if first >= 0 and (begins_scene or last - first >= style.passage_size):
             spans.append((first, last))
+            after_each()
             first = -1
             if begins_scene:
                 _join_short_end(spans, scene, style.passage_size)
