@@ -62,12 +62,14 @@ bench-page: $(READY) $(PAGE) $(BROWSER)  ## the page in a browser: size, start, 
 screenshots: $(READY) $(PAGE) $(BROWSER)  ## pictures of every view into docs/screenshots
 	$(BIN)/python -m benchmarks.screenshots
 
-soak: $(READY)  ## long runs with large counts: planted words in 8,000 prompts and 2,000 conversations, a week of chat, memory
+soak: $(READY) $(WRK)  ## long runs with large counts: planted words in 8,000 prompts and 2,000 conversations, a week of chat, memory
 	FABULA_CANARIES=8000 FABULA_TALKS=2000 $(BIN)/python -m pytest -s tests/test_canaries.py
 	FABULA_SCHEMA_CASES=5000 FABULA_MUTATED_REQUESTS=5000 $(BIN)/python -m pytest -s -n 0 tests/server/test_schema.py tests/server/test_mutated_completions.py
 	FABULA_FOREIGN_KINDS=0 $(BIN)/python -m pytest tests/server/test_foreign_objects.py
 	$(BIN)/python -m benchmarks.week
 	$(BIN)/python -m benchmarks.server_kills
+	$(BIN)/python -m benchmarks.event_streams
+	$(BIN)/python -m benchmarks.load --soak 30 $(BENCH_DATA)
 	$(BIN)/python -m benchmarks.soak --minutes 20 $(BENCH_DATA)
 
 wheel: $(READY) $(PAGE)  ## a wheel in dist/, for pip or pipx

@@ -9,18 +9,22 @@ restarted, its connections are held open without being carried, and all of its c
 `lost` counts what was acknowledged and is not there at the end, or a job without its effect; `late_jobs` jobs that have
 not ended within five minutes; `doubled_jobs` effects that are there twice; `broken_streams` streams that a client could
 not read to their end in order and without a gap, coming back with `Last-Event-ID`; `problem_streams` streams that were
-read to their end in order, but that end with a coded problem because their process was killed, and `stopped_streams`
-those that ended as stopped: `done_streams` alone have the whole answer. For each of the others the client has what was
+read to their end in order, but that end with a coded problem, and `stopped_streams` those that ended as stopped:
+`done_streams` alone have the whole answer. `streams_cut_off` are those problems whose process was killed
+(`SERVER_CUT_OFF`): their end is not the end of the answer. For each of the others the client has what was
 written until then, and can ask again or keep that as the answer, which is tried for some (`kept_answers`);
-`uncoded_ends` are ends that say nothing of that. `other_errors` answers that are
-neither a success nor a 503 with a code while the database is away. `longest_503_s` is the longest time after which such
-a 503 came, and `longest_return_s` the longest from the moment when the database was back to the first success. Of
-`unknown_edits` the server was killed before it answered, so that the client cannot know whether they were made.
+`uncoded_ends` are ends that say nothing of that. `dropped_by_living_server` counts connections that broke, or were not
+taken, though their server had not been killed in the last seconds and was not starting. `other_errors` are answers that
+are neither a success nor a 503 with a code while the database is away. `longest_503_s` is the longest time after which
+such a 503 came, and `longest_return_s` the longest from the moment when the database was back to the first success. Of
+`unknown_edits` and `unanswered_messages` the server was killed before it answered, so that the client cannot know
+whether they were made.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import socket
@@ -58,6 +62,7 @@ QUEUED = 50  # jobs that may wait
 LONG_LIFE = 12.0  # seconds of every fifth life of a server: longer than a stream without its writer takes to end
 EVENT_ENDS = ("done", "stopped", "problem")
 CUT_OFF = "SERVER_CUT_OFF"  # of a stream whose process was killed
+FORGIVEN_SECONDS = 2.0  # behind a kill, in which a client may still learn of it
 
 
 class Outcome:
@@ -91,7 +96,7 @@ class Site:
     def __init__(self, address: str, data: Path, models: Path, count: int) -> None:
         self.address = address
         self.ports = [find_port() for _ in range(count)]
-        self.killed: set[int] = set()  # ports of servers that were killed at some time
+        self._away: dict[int, tuple[float, float]] = {}  # by port: when it was killed last, and when it answered again
         self._environment = {**os.environ, "FABULA_DATA": str(data), "FABULA_MODELS": str(models)}
         self._environment |= {"FABULA_CACHE": str(data / "cache"), "PYTHONPATH": os.pathsep.join(sys.path)}
         self._processes: list[subprocess.Popen[str] | None] = [None] * count
@@ -103,11 +108,19 @@ class Site:
         self._processes[number] = process
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n", "a server did not start"
+        port = self.ports[number]
+        if port in self._away:
+            self._away[port] = (self._away[port][0], time.monotonic())
 
     def kill(self, number: int) -> None:
         """Kill a server with SIGKILL."""
-        self.killed.add(self.ports[number])
+        self._away[self.ports[number]] = (time.monotonic(), math.inf)
         self._end(number, signal.SIGKILL)
+
+    def was_away(self, port: int, since: float) -> bool:
+        """Whether a server was killed or starting at some time since a request was sent to it, or a moment before."""
+        killed, back = self._away.get(port, (math.inf, -math.inf))
+        return killed <= time.monotonic() and back >= since - FORGIVEN_SECONDS
 
     def stop(self) -> None:
         """Stop all servers."""
@@ -186,13 +199,19 @@ class Load:
             except httpx2.TransportError as error:
                 if began > deadline:
                     raise
-                is_killed = port in self.site.killed
-                self.outcome.count("reconnections" if is_killed else "other_errors", "" if is_killed else repr(error))
+                self._count_break(port, began, error)
                 time.sleep(0.1)
                 continue
             if not self.check(answer, time.monotonic() - began) or began > deadline:
                 return answer
             time.sleep(0.2)
+
+    def _count_break(self, port: int, began: float, error: httpx2.TransportError) -> None:
+        """Count a connection that broke: its server was killed, or it dropped its client."""
+        if self.site.was_away(port, began):
+            self.outcome.count("reconnections")
+        else:
+            self.outcome.count("dropped_by_living_server", f"{port}: {error!r}")
 
     def check(self, answer: httpx2.Response, seconds: float) -> bool:
         """Whether an answer says to try again; one that is neither this nor a success is counted."""
@@ -260,9 +279,10 @@ class Load:
                             headers = {"Last-Event-ID": ident}
                         if seen and seen[-1][1] in EVENT_ENDS:
                             break
-            except httpx2.TransportError:
-                self.outcome.count("reconnections")
+            except httpx2.TransportError as error:
+                self._count_break(port, began, error)
                 if method == "POST":
+                    self.outcome.count("unanswered_messages")
                     return  # nothing was acknowledged
             port = chance.choice(self.site.ports)
             time.sleep(0.2)
@@ -286,7 +306,7 @@ class Load:
             return
         words = len(text.split())
         self.outcome.count(
-            "cut_off_streams", f"{words} of {WORDS} words reached the client, which can ask again or paste"
+            "streams_cut_off", f"{words} of {WORDS} words reached the client, which can ask again or paste"
         )
         if words:
             body = {"text": text, "participant": "Bo"}
@@ -498,11 +518,22 @@ def main() -> None:
         "late_jobs",
         "doubled_jobs",
         "broken_streams",
+        "dropped_by_living_server",
         "other_errors",
         "restarts",
     )
-    names += ("done_streams", "problem_streams", "cut_off_streams", "stopped_streams", "kept_answers", "uncoded_ends")
-    more = ("edits", "unknown_edits", "messages", "jobs", "streams", "reads", "refusals", "reconnections")
+    names += ("done_streams", "problem_streams", "streams_cut_off", "stopped_streams", "kept_answers", "uncoded_ends")
+    more = (
+        "edits",
+        "unknown_edits",
+        "messages",
+        "unanswered_messages",
+        "jobs",
+        "streams",
+        "reads",
+        "refusals",
+        "reconnections",
+    )
     figures = {name: float(outcome.figures[name]) for name in names} | outcome.longest
     report(figures | {name: float(outcome.figures[name]) for name in more}, as_json=options.json)
 

@@ -145,6 +145,10 @@ def test_nginx_sends_a_project_to_one_replica_and_does_not_hold_streams_back() -
     found = re.match(pattern[1].replace("?<", "?P<"), "/api/projects/abc/assemble")
     assert found is not None
     assert found["name"] == "abc"
+    maps = dict(re.findall(r"map (\S+) (\S+) {", text))
+    assert maps == {"$http_fabula_project": "$named_by_header", "$uri": "$project"}
+    assert re.findall(r"default (\S+);", text) == ["$http_fabula_project", "$named_by_header"]
+    assert '"" $remote_addr;' in text
 
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")

@@ -12,6 +12,7 @@ from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from struct import unpack
+from typing import Any
 
 import httpx2
 import pytest
@@ -25,7 +26,7 @@ from fabula.workspace.project import EmbeddedTexts, ProjectHandle
 from fabula.workspace.workspace import Workspace
 from tests.llm.server import Exchange, ModelServer, chunk, openai_answer, start_answer
 from tests.server.running import OWNER_TOKEN, RunningServer, post_and_leave, run_process_server, run_server
-from tests.workspace.test_completions import TOOLS, harbour, model, say, sent
+from tests.workspace.test_completions import TOOLS, harbour, model, reply, say, sent
 
 __all__ = ["harbour", "model"]
 SILLYTAVERN_REQUEST = {
@@ -99,6 +100,124 @@ def test_the_openai_client_streams(server: RunningServer, model: ModelServer) ->
     assert chunks[-1].usage is not None
     assert chunks[-1].usage.total_tokens == 305
     assert {one.model for one in chunks} == {"fabula/Harbour"}
+
+
+CHAT = [say("Who lit it?"), reply("Bo did."), say("When?"), reply("At dusk."), say("Why?")]
+
+
+def ask(
+    server: RunningServer,
+    messages: list[dict[str, Any]],
+    token: str = OWNER_TOKEN,
+    *,
+    model: str = "fabula/Harbour",
+    **more: Any,
+) -> str:
+    """Ask as the openai client does; return the answer."""
+    with open_client(server, token) as client:
+        answer = client.chat.completions.create(
+            model=model,
+            messages=messages,
+            extra_headers={"Fabula-Provider": "lab"},
+            **more,  # type: ignore[arg-type]
+        )
+    return answer.choices[0].message.content or ""
+
+
+def list_paths(harbour: Workspace) -> dict[str, list[str]]:
+    """The texts of the active path of every recorded conversation."""
+    kept = harbour.project("Harbour").conversations
+    return {one.record.id: [said.content for said in kept.read_page(one.record.id).messages] for one in kept.list_all()}
+
+
+def test_a_client_that_leaves_out_old_messages_and_changes_its_system_prompt_goes_on(
+    harbour: Workspace, model: ModelServer
+) -> None:
+    history, said = [dict(one) for one in CHAT], [one["content"] for one in CHAT]
+    for number in range(3):
+        model.script = openai_answer(f"Answer {number}.")
+        prompt = {"role": "system", "content": f"It is {number} o'clock."}
+        note = {"role": "system", "content": f"Note {number}."}
+        with run_server(harbour) as server:  # a new one has nothing in memory
+            history.append(reply(ask(server, [prompt, *history[:-1], note, history[-1]], store=True)))
+        said.append(f"Answer {number}.")
+        assert list(list_paths(harbour).values()) == [said]
+        history = [*history[2:], say(f"And {number}?")]
+        said.append(f"And {number}?")
+
+
+def test_a_trimmed_history_that_was_edited_is_a_branch(
+    harbour: Workspace, server: RunningServer, model: ModelServer
+) -> None:
+    model.script = openai_answer("To be seen.")
+    ask(server, CHAT, store=True)
+    model.script = openai_answer("By hand.")
+    ask(server, [*CHAT[1:4], say("How?")], store=True)
+    (path,) = list_paths(harbour).values()
+    assert path == [*(one["content"] for one in CHAT[:4]), "How?", "By hand."]
+    ask(server, [*CHAT[2:], reply("To be seen."), say("By whom?")], store=True)
+    (path,) = list_paths(harbour).values()
+    assert path[4:] == ["Why?", "To be seen.", "By whom?", "By hand."]
+
+
+def test_a_tail_that_is_short_or_of_several_chats_begins_a_conversation(
+    harbour: Workspace, server: RunningServer, model: ModelServer
+) -> None:
+    ask(server, CHAT, store=True)
+    ask(server, [*CHAT[2:4], say("How?")], store=True)  # two messages are too few
+    assert len(list_paths(harbour)) == 2
+    for other in ([say("Who saw it?")], [say("Who saw it?"), *CHAT[1:]]):
+        ask(server, other, store=True)
+        assert len(list_paths(harbour)) == 3
+    ask(server, [*CHAT[1:], reply("For nobody."), say("Truly?")], store=True)  # both chats have these
+    assert len(list_paths(harbour)) == 4
+
+
+def test_two_chats_that_begin_alike_go_on_apart(harbour: Workspace, server: RunningServer, model: ModelServer) -> None:
+    model.script = openai_answer("To be seen.")
+    ask(server, CHAT, store=True)
+    other = [*CHAT[:2], say("Where?")]
+    model.script = openai_answer("On the pier.")
+    ask(server, other, store=True)
+    for chat, answer in ((CHAT, "To be seen."), (other, "On the pier.")):
+        ask(server, [*chat[-2:], reply(answer), say("Go on.")], store=True)
+        (path,) = list_paths(harbour).values()
+        assert path[:-1] == [*(one["content"] for one in chat), answer, "Go on."]
+
+
+def test_a_tail_is_looked_for_among_the_chats_of_the_same_person_and_character(
+    harbour: Workspace, model: ModelServer
+) -> None:
+    project = harbour.project("Harbour").id
+    other = harbour.create_project("Elsewhere")
+    other.codex.add("Mara", kind="character")
+    editor = Access(user="ed", memberships={project: Membership(Role.EDITOR)})
+    with run_server(harbour, {"ed": editor}) as server:
+        model.script = openai_answer("To be seen.")
+        ask(server, CHAT, model="fabula/Harbour/Mara", store=True)
+        tail = [*CHAT[2:], reply("To be seen."), say("By whom?")]
+        ask(server, tail, model="fabula/Harbour/Bo", store=True)
+        ask(server, tail, "ed", model="fabula/Harbour/Mara", store=True)
+        ask(server, tail, model="fabula/Elsewhere/Mara", store=True)
+    assert sorted(map(len, list_paths(harbour).values())) == [6, 6, 6]
+    assert len(other.conversations.list_all()) == 1
+
+
+def test_what_lasts_for_some_messages_lasts_where_old_messages_are_left_out(
+    harbour: Workspace, server: RunningServer, model: ModelServer
+) -> None:
+    project = harbour.project("Harbour")
+    project.lorebooks.create("Sea")
+    entry = {"key": ["kraken"], "content": "It is the hollowfen.", "sticky": 6, "scanDepth": 1}
+    project.lorebooks.add_entry("Sea", entry)
+    chat = [*CHAT[:4], say("A kraken?")]
+    model.script = openai_answer("Aye.")
+    ask(server, chat)
+    assert "hollowfen" in str(sent(model))
+    rest = [reply("Aye."), say("Go on.")]
+    for known, messages in ((True, [*chat[2:], *rest]), (False, [say("What?"), reply("No."), *rest])):
+        ask(server, [{"role": "system", "content": "Be brief."}, *messages])
+        assert ("hollowfen" in str(sent(model))) is known
 
 
 def test_tools_come_and_go_through_the_openai_client(server: RunningServer, model: ModelServer) -> None:

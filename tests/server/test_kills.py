@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from benchmarks import server_kills
 from benchmarks.server_kills import EVENT_ENDS, Load, Outcome, Site, run_kills, run_outages
 
 from fabula.workspace.workspace import Workspace
@@ -23,8 +28,10 @@ def outcome(monkeypatch: pytest.MonkeyPatch) -> Outcome:
 def check(outcome: Outcome) -> None:
     ends = sum(outcome.figures[f"{kind}_streams"] for kind in EVENT_ENDS)
     assert ends == outcome.figures["streams"] - outcome.figures["broken_streams"]
-    for name in ("lost", "late_jobs", "doubled_jobs", "broken_streams", "uncoded_ends", "other_errors"):
+    names = ("lost", "late_jobs", "doubled_jobs", "broken_streams", "uncoded_ends", "dropped_by_living_server")
+    for name in (*names, "other_errors"):
         assert outcome.figures[name] == 0, outcome.notes
+    assert outcome.figures["streams_cut_off"] <= outcome.figures["problem_streams"]
     for name in ("edits", "streams", "reads"):
         assert outcome.figures[name] > 0, name
     assert outcome.jobs
@@ -41,6 +48,33 @@ def test_what_was_acknowledged_and_is_not_there_or_is_there_twice_is_counted(out
         outcome.jobs |= {"there", "twice", "lost job"}
         load.verify()
     assert (outcome.figures["lost"], outcome.figures["doubled_jobs"]) == (3, 1), outcome.notes
+
+
+def test_a_connection_that_a_living_server_breaks_is_counted_apart(
+    outcome: Outcome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_kills, "PATIENCE", 1.0)
+    with Workspace.open(tmp_path / "data") as workspace, socket.create_server(("127.0.0.1", 0)) as opened:
+        site = Site(str(tmp_path / "data"), tmp_path, tmp_path, 1)
+        site.ports = [opened.getsockname()[1]]
+        load = Load(site, workspace, outcome)
+
+        def drop_all() -> None:
+            with suppress(OSError):
+                while True:
+                    opened.accept()[0].close()
+
+        dropping = threading.Thread(target=drop_all)
+        dropping.start()
+        with load.run():
+            while outcome.figures["dropped_by_living_server"] < 5:
+                time.sleep(0.01)
+            site.kill(0)
+            while outcome.figures["reconnections"] < 5:
+                time.sleep(0.01)
+        opened.shutdown(socket.SHUT_RDWR)
+        dropping.join()
+    assert outcome.figures["streams"] == outcome.figures["edits"] == 0
 
 
 def test_one_of_two_servers_is_killed_and_nothing_is_lost_or_done_twice(outcome: Outcome, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -16,6 +18,7 @@ from fabula.context.request import Grants
 from fabula.mcp import sdk
 from fabula.mcp.resources import make_uri
 from fabula.server.access import Access
+from fabula.server.accounts import Accounts
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 from mcp import Client, MCPError
@@ -38,12 +41,21 @@ def talk(
     """Let the SDK's own client talk with a server over HTTP."""
 
     async def connect() -> Any:
-        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, trust_env=False) as http:
-            transport = streamable_http_client(f"{server.base_url}/mcp", http_client=http)
-            async with Client(transport, mode=mode, cache=None) as client:
-                return await speak(client)
+        async with open_program(server, token, mode=mode) as client:
+            return await speak(client)
 
     return run_async(connect)
+
+
+@asynccontextmanager
+async def open_program(
+    server: RunningServer | StoppableServer, token: str, *, mode: str = "auto"
+) -> AsyncIterator[Client]:
+    """The SDK's own client, connected with a server over HTTP."""
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, trust_env=False) as http:
+        transport = streamable_http_client(f"{server.base_url}/mcp", http_client=http)
+        async with Client(transport, mode=mode, cache=None) as client:
+            yield client
 
 
 @pytest.fixture
@@ -212,6 +224,77 @@ def test_a_listener_is_told_of_what_it_may_read_alone(
 
     with run_server(workspace, people) as server:
         assert talk(server, speak, "player") == ResourceUpdated(uri=mara)
+
+
+async def expect(told: AsyncIterator[Any], uri: str) -> None:
+    with anyio.fail_after(30):
+        assert await anext(told) == ResourceUpdated(uri=uri)
+
+
+def test_a_listener_is_told_nothing_once_its_access_has_ended(
+    workspace: Workspace, story: ProjectHandle, server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.server.accounts.REMEMBERED_SECONDS", 0.0)
+    mara, secret = make_uri(story.id, "entry", "mara"), story.codex.add("Debt", known_to=["Will Tarn"])
+    hidden = make_uri(story.id, "entry", secret.id)
+    workspace.people.add("ann")
+    workspace.people.set_role("ann", story.id, "reader")
+    key = workspace.people.create_key("program", person="ann")
+
+    async def speak(ann: Client) -> list[Any]:
+        async with (
+            open_program(server, OWNER_TOKEN) as owner,
+            ann.listen(resource_subscriptions=[mara, hidden]) as told_to_ann,
+            owner.listen(resource_subscriptions=[mara, hidden]) as told_to_owner,
+        ):
+            told, all_told = aiter(told_to_ann), aiter(told_to_owner)
+            story.codex.edit(secret.id, description="A debt.")
+            await expect(told, hidden)
+            await expect(all_told, hidden)
+            workspace.people.set_role("ann", story.id, "player", character="mara")
+            story.codex.edit(secret.id, description="A large debt.")
+            await expect(told, mara)  # what it may read, since that is another part of the story
+            await expect(all_told, hidden)
+            for change in ({"notes": "She lies."}, {"description": "A pilot with a scar."}):
+                story.codex.edit("mara", **change)
+                await expect(all_told, mara)
+            await expect(told, mara)
+            workspace.people.remove_role("ann", story.id)
+            for text in ("An old pilot.", "A very old pilot."):
+                story.codex.edit("mara", description=text)
+                await expect(all_told, mara)
+            workspace.people.revoke_key("program")  # which ends the stream, though nothing changes
+            with anyio.fail_after(30):
+                return [one async for one in told]
+
+    assert talk(server, speak, key.secret) == []
+
+
+def test_access_is_asked_for_beside_the_event_loop(
+    workspace: Workspace, story: ProjectHandle, server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.server.accounts.REMEMBERED_SECONDS", 0.0)
+    loops: list[Any] = []
+    load = Accounts.load
+
+    def note_loop(accounts: Accounts, secret: str) -> Access | None:
+        loops.append(asyncio._get_running_loop())
+        return load(accounts, secret)
+
+    monkeypatch.setattr(Accounts, "load", note_loop)
+    key, mara = workspace.people.create_key("program"), make_uri(story.id, "entry", "mara")
+
+    async def speak(client: Client) -> None:
+        async with client.listen(resources_list_changed=True, resource_subscriptions=[mara]) as changes:
+            await client.list_resources()
+            asked = len(loops)
+            while len(loops) < asked + 2:  # the watcher looks around each second
+                await anyio.sleep(0.05)
+            story.codex.edit("mara", description="A pilot with a scar.")
+            await expect(aiter(changes), mara)
+
+    talk(server, speak, key.secret)
+    assert set(loops) == {None}
 
 
 def test_a_listener_is_told_that_the_server_stops(workspace: Workspace, story: ProjectHandle) -> None:

@@ -3,13 +3,17 @@
 Clients of the protocol from 2026-07-28 on listen to a stream (`subscriptions/listen`); older ones subscribe to
 addresses and get notifications on their connection. One watcher serves both. It follows the projects that they asked
 about and no others; a client of all projects is also told when there is another project.
+
+What a client may do is asked again before it is told of anything, and every second. It is told of what it may read, or
+could read until now, by the rule of the streams of windows (`EventReader`). The store is read in threads of the
+workspace, beside the event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -20,8 +24,9 @@ from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, Serv
 
 from fabula.core.errors import Code, FabulaError
 from fabula.mcp.access import McpAccess
-from fabula.mcp.resources import find_changed_uris, find_project_id, list_uris
+from fabula.mcp.resources import can_read, find_project_id, find_updated, list_uris, open_reader
 from fabula.workspace.change_feed import ChangeBatch
+from fabula.workspace.project_events import EventReader
 from fabula.workspace.workspace import Workspace
 
 log = logging.getLogger("fabula.mcp")
@@ -41,13 +46,20 @@ class Listener:
         find_access: Callable[[], McpAccess],
         send: Callable[[ServerEvent], Awaitable[None]],
         *,
+        end: Callable[[], None] = lambda: None,
         uris: frozenset[str] = frozenset(),
         wants_lists: bool = False,
     ) -> None:
-        """`find_access` says again what the client may do; it raises where that is nothing any more."""
-        self.find_access, self.send, self.uris, self.wants_lists = find_access, send, uris, wants_lists
+        """`find_access` says again what the client may do; where it is refused, `end` is called."""
+        self.find_access, self.send, self.end = find_access, send, end
+        self.uris, self.wants_lists = uris, wants_lists
         self.projects: set[str] = set()  # that it is told of
         self.listed: dict[str, list[str]] = {}  # what there was in a project, where that is known
+        self.readers: dict[str, EventReader] = {}  # of the projects of its addresses that it may read
+
+    def list_uris_of(self, project_id: str) -> list[str]:
+        """List the addresses of one project that the client wants to be told of."""
+        return sorted(one for one in self.uris if find_project_id(one) == project_id)
 
 
 class ChangeWatcher:
@@ -64,15 +76,9 @@ class ChangeWatcher:
 
     async def add(self, listener: Listener) -> None:
         """Tell a client from now on."""
-        access = listener.find_access()
-        listener.projects = {one for one in map(find_project_id, listener.uris) if one is not None}
-        if listener.wants_lists:
-            listener.projects |= {one.id for one in await self._call(access.list_projects, self._workspace)}
-            if access.project_id is not None:
-                for one in listener.projects:
-                    listener.listed[one] = await self._call(list_uris, self._workspace, access, one)
+        await self._call(self._begin, listener)
         self._listeners.append(listener)
-        for project_id in listener.projects:
+        for project_id in tuple(listener.projects):
             await self._follow(project_id)
 
     def remove(self, listener: Listener) -> None:
@@ -102,6 +108,7 @@ class ChangeWatcher:
         listener.uris |= {uri}
         project_id = find_project_id(uri)
         if project_id is not None:
+            await self._call(lambda: self._start_reader(listener, listener.find_access(), project_id))
             listener.projects.add(project_id)
             await self._follow(project_id)
 
@@ -121,7 +128,7 @@ class ChangeWatcher:
                     if batch is not None:
                         await self._tell(batch)
                     else:
-                        await self._look_for_projects()
+                        await self._look_around()
                 except Exception as error:
                     if isinstance(error, FabulaError) and error.code is Code.STORE_CLOSED:
                         return
@@ -149,17 +156,44 @@ class ChangeWatcher:
         else:
             end()
 
-    async def _look_for_projects(self) -> None:
-        """Tell clients of all projects where there is another one, or one is gone."""
-        every = [one for one in self._listeners if one.wants_lists and one.find_access().project_id is None]
+    def _begin(self, listener: Listener) -> None:
+        """Look at what a client may read now."""
+        access = listener.find_access()
+        named = {one for one in map(find_project_id, listener.uris) if one is not None}
+        for project_id in named:
+            self._start_reader(listener, access, project_id)
+        listener.projects = named
+        if listener.wants_lists:
+            listener.projects |= {one.id for one in access.list_projects(self._workspace)}
+            if access.project_id is not None:
+                for one in listener.projects:
+                    listener.listed[one] = list_uris(self._workspace, access, one)
+
+    def _start_reader(self, listener: Listener, access: McpAccess, project_id: str) -> None:
+        reader = None if project_id in listener.readers else open_reader(self._workspace, access, project_id)
+        if reader is not None:
+            reader.start()
+            listener.readers[project_id] = reader
+
+    async def _look_around(self) -> None:
+        """End what clients get whose access has ended; tell those of all projects of another one, or of one less."""
+        found = await self._call(_find_access_of_all, tuple(self._listeners))
+        for listener, access in found:
+            if access is None:
+                self._end(listener)
+        every = [
+            (listener, access)
+            for listener, access in found
+            if access is not None and access.project_id is None and listener.wants_lists
+        ]
         if not every:
             self._known_projects = None
             return
         before, self._known_projects = self._known_projects, await self._call(self._workspace.store.project_ids)
         if before in (None, self._known_projects):
             return
-        for listener in every:
-            own = {one.id for one in await self._call(listener.find_access().list_projects, self._workspace)}
+        for listener, access in every:
+            own = {one.id for one in await self._call(access.list_projects, self._workspace)}
             if own != listener.projects:
                 for project_id in own - listener.projects:
                     await self._follow(project_id)
@@ -167,30 +201,56 @@ class ChangeWatcher:
                 await listener.send(ResourcesListChanged())
 
     async def _tell(self, batch: ChangeBatch) -> None:
-        uris = find_changed_uris(batch)
-        is_listed = batch.changes is None or any(one.area in _LISTED_AREAS for one in batch.changes)
         for listener in [one for one in self._listeners if batch.project_id in one.projects]:
             try:
-                access = listener.find_access()
-                own = {one for one in listener.uris if find_project_id(one) == batch.project_id}
-                for uri in sorted(own if batch.changes is None else own & uris):
-                    await listener.send(ResourceUpdated(uri=uri))
-                if (
-                    is_listed
-                    and listener.wants_lists
-                    and await self._has_other_list(listener, access, batch.project_id)
-                ):
-                    await listener.send(ResourcesListChanged())
+                events = await self._call(self._find_news, listener, batch)
             except FabulaError as error:
                 if error.code is Code.STORE_CLOSED:
                     raise
-                self.remove(listener)
+                if error.code is Code.ACCESS_REQUIRED:
+                    self._end(listener)
+                else:  # the store is away: what the client knew is forgotten, so it is told of everything next time
+                    log.warning("a client was not told of changes: %s", error.code.value)
+                continue
+            for event in events:
+                await listener.send(event)
 
-    async def _has_other_list(self, listener: Listener, access: McpAccess, project_id: str) -> bool:
+    def _find_news(self, listener: Listener, batch: ChangeBatch) -> list[ServerEvent]:
+        """Return what a client is told of a batch, as far as it may read the project now."""
+        access, project_id = listener.find_access(), batch.project_id
+        found: list[ServerEvent] = [ResourceUpdated(uri=one) for one in self._find_updated(listener, access, batch)]
+        is_listed = batch.changes is None or any(one.area in _LISTED_AREAS for one in batch.changes)
+        if is_listed and listener.wants_lists and self._has_other_list(listener, access, project_id):
+            found.append(ResourcesListChanged())
+        return found
+
+    def _find_updated(self, listener: Listener, access: McpAccess, batch: ChangeBatch) -> list[str]:
+        """Return the addresses of a client whose resources changed: all that it may read, where it may read other ones.
+
+        A client that may not read the project is told of it when it may again.
+        """
+        uris, project_id = listener.list_uris_of(batch.project_id), batch.project_id
+        before = listener.readers.pop(project_id, None)
+        reader = open_reader(self._workspace, access, project_id) if uris else None
+        if reader is None:
+            return []
+        if before is not None and before.may_know_the_same(reader):
+            found = find_updated(before, batch, uris)
+            listener.readers[project_id] = before
+            return found
+        reader.start()
+        listener.readers[project_id] = reader
+        return [one for one in uris if can_read(self._workspace, access, one)]
+
+    def _has_other_list(self, listener: Listener, access: McpAccess, project_id: str) -> bool:
         """Whether there is something else in a project than before; at first that is not known, and taken for so."""
         before = listener.listed.get(project_id)
-        listener.listed[project_id] = await self._call(list_uris, self._workspace, access, project_id)
+        listener.listed[project_id] = list_uris(self._workspace, access, project_id)
         return listener.listed[project_id] != before
+
+    def _end(self, listener: Listener) -> None:
+        self.remove(listener)
+        listener.end()
 
     def _forget(self, key: int) -> None:
         self.remove(self._sessions.pop(key))
@@ -206,3 +266,16 @@ class ChangeWatcher:
             is_taken = True
         if not is_taken and key in self._sessions:
             self._forget(key)
+
+
+def _find_access_of_all(listeners: Sequence[Listener]) -> list[tuple[Listener, McpAccess | None]]:
+    """Find what clients may do now; None for those who may do nothing any more."""
+    found: list[tuple[Listener, McpAccess | None]] = []
+    for listener in listeners:
+        try:
+            found.append((listener, listener.find_access()))
+        except FabulaError as error:
+            if error.code is not Code.ACCESS_REQUIRED:
+                raise
+            found.append((listener, None))
+    return found

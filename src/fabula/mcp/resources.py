@@ -7,7 +7,7 @@ quotation, has the address of the next one. A list opens one project after the o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote, unquote
 
 from msgspec import Struct
@@ -19,8 +19,9 @@ from fabula.mcp.access import McpAccess
 from fabula.mcp.quotation import quote_story
 from fabula.workspace.change_feed import ChangeBatch
 from fabula.workspace.project import ProjectHandle
-from fabula.workspace.project_events import READABLE_KINDS, list_events
+from fabula.workspace.project_events import EventReader
 from fabula.workspace.reading import ReadableItem, ReadableText
+from fabula.workspace.schemas.events import EventKind
 from fabula.workspace.workspace import Workspace
 
 PAGE_SIZE = 100
@@ -31,6 +32,8 @@ TEMPLATES: dict[str, tuple[Sentence, Sentence]] = {  # by the kind of resource: 
     "recap": (message("Recaps of a conversation"), message("What was said in a conversation so far.")),
 }
 _VERBS = {"chapter": "reading.read_chapter", "entry": "reading.read_entry", "recap": "reading.read_recap"}
+_EVENT_KINDS: Mapping[str, EventKind] = {"chapter": "chapters", "entry": "codex", "recap": "recaps"}
+_REFUSALS = (Code.STORE_NOT_FOUND, Code.DOCUMENT_UNKNOWN, Code.PROJECT_NOT_FOUND, Code.NOT_ALLOWED)
 _ADDRESS = re.compile(r"fabula://project/([^/?#]+)/(chapter|entry|recap)/([^/?#]+)(?:\?start=(\d{1,12}))?")
 _CURSOR = re.compile(r"(\d{1,18}):(\d{1,12})")
 
@@ -92,14 +95,25 @@ def can_read(workspace: Workspace, access: McpAccess, uri: str) -> bool:
     return True
 
 
-def find_changed_uris(batch: ChangeBatch) -> set[str]:
-    """Return the addresses of the resources that changes of a project are about."""
-    kinds = {"chapters": "chapter", "codex": "entry", "recaps": "recap"}
-    return {
-        make_uri(batch.project_id, kinds[item.kind], item.id)
-        for event in list_events(batch, READABLE_KINDS, most=None) or ()
-        for item in event.changes
-    }
+def open_reader(workspace: Workspace, access: McpAccess, project_id: str) -> EventReader | None:
+    """Return what a client may be told of the changes of a project; None where it may not read it."""
+    try:
+        project, own = access.open_project(workspace, project_id), access.choose_project(workspace, project_id)
+    except FabulaError as error:
+        if error.code not in _REFUSALS:
+            raise
+        return None
+    kinds = [_EVENT_KINDS[kind] for kind, verb in _VERBS.items() if own.may_use(Right.ASSEMBLE, verb)]
+    return EventReader(project, kinds) if kinds else None
+
+
+def find_updated(reader: EventReader, batch: ChangeBatch, uris: Iterable[str]) -> list[str]:
+    """Return which of some addresses of a project are of what changed; all where it is not known what did."""
+    events = reader.select(batch, most=None)
+    changed = {(item.kind, item.id) for event in events or () for item in event.changes if item.kind in reader.kinds}
+    read = ((uri, _ADDRESS.fullmatch(uri)) for uri in sorted(uris))
+    named = [(uri, _EVENT_KINDS[matched[2]], unquote(matched[3])) for uri, matched in read if matched is not None]
+    return [uri for uri, kind, ident in named if (kind in reader.kinds if events is None else (kind, ident) in changed)]
 
 
 def find_project_id(uri: str) -> str | None:
@@ -114,7 +128,7 @@ def list_uris(workspace: Workspace, access: McpAccess, project_id: str) -> list[
         items = _list_items(access.open_project(workspace, project_id), access.choose_project(workspace, project_id))
         return [f"{make_uri(project_id, one.kind, one.id)} {one.name}" for one in items]
     except FabulaError as error:
-        if error.code not in (Code.PROJECT_NOT_FOUND, Code.NOT_ALLOWED):
+        if error.code not in _REFUSALS:
             raise
         return []
 
@@ -156,7 +170,7 @@ def _find(workspace: Workspace, access: McpAccess, uri: str) -> tuple[ReadableTe
         if text.id != ident or start > text.length:
             raise _not_found()
     except FabulaError as error:
-        if error.code in (Code.STORE_NOT_FOUND, Code.DOCUMENT_UNKNOWN, Code.PROJECT_NOT_FOUND, Code.NOT_ALLOWED):
+        if error.code in _REFUSALS:
             raise _not_found() from None
         raise
     return text, start

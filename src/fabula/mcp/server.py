@@ -150,8 +150,12 @@ class _Handlers:
             log.error("a request failed: %s", type(error).__name__)
             raise MCPError(types.INTERNAL_ERROR, _describe_failure(self._language)) from None
 
+    async def _get_access(self, ctx: Context) -> McpAccess:
+        """Return what the client of a request may do, which the store may be asked for."""
+        return await self._run(self._find_access, ctx.request)
+
     async def _list_tools(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        access = self._find_access(ctx.request)
+        access = await self._get_access(ctx)
         allowed = [one for one in TOOLS.values() if one.is_allowed(access)]
         return types.ListToolsResult(tools=[self._describe_tool(one, access) for one in allowed])
 
@@ -171,7 +175,7 @@ class _Handlers:
         )
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        access, tool = self._find_access(ctx.request), TOOLS.get(params.name)
+        access, tool = await self._get_access(ctx), TOOLS.get(params.name)
         if tool is None or not tool.is_allowed(access):
             allowed = [one.name for one in TOOLS.values() if one.is_allowed(access)]
             sentence = message(
@@ -220,7 +224,7 @@ class _Handlers:
     ) -> types.ListResourcesResult:
         cursor = params.cursor if params is not None else None
         page, following = await self._run(
-            resources.list_resources, self._workspace, self._find_access(ctx.request), cursor
+            resources.list_resources, self._workspace, await self._get_access(ctx), cursor
         )
         return types.ListResourcesResult(
             resources=[
@@ -247,22 +251,22 @@ class _Handlers:
         )
 
     async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        uri, access = str(params.uri), self._find_access(ctx.request)
+        uri, access = str(params.uri), await self._get_access(ctx)
         text = await self._run(resources.read_resource, self._workspace, access, uri, self._language)
         contents = types.TextResourceContents(uri=uri, mime_type="text/markdown", text=text)
         return types.ReadResourceResult(contents=[contents])
 
     async def _remember(self, ctx: Context, _: types.NotificationParams | None) -> None:
-        await self._watcher.remember(ctx.session, self._find_access(ctx.request))
+        await self._watcher.remember(ctx.session, await self._get_access(ctx))
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        uri, access = str(params.uri), self._find_access(ctx.request)
+        uri, access = str(params.uri), await self._get_access(ctx)
         await self._run(resources.read_resource, self._workspace, access, uri, self._language)
         await self._watcher.subscribe(await self._watcher.remember(ctx.session, access), uri)
         return types.EmptyResult()
 
     async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        listener = await self._watcher.remember(ctx.session, self._find_access(ctx.request))
+        listener = await self._watcher.remember(ctx.session, await self._get_access(ctx))
         self._watcher.unsubscribe(listener, str(params.uri))
         return types.EmptyResult()
 
@@ -270,7 +274,7 @@ class _Handlers:
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Serve a stream of changes; addresses that the client may not read are left out of it."""
-        access, wanted = self._find_access(ctx.request), params.notifications
+        access, wanted = await self._get_access(ctx), params.notifications
         uris = [
             uri
             for uri in wanted.resource_subscriptions or ()
@@ -280,29 +284,23 @@ class _Handlers:
         bus = InMemorySubscriptionBus()  # of this client alone, which must not learn of what others may read
         handler = ListenHandler(bus)
 
-        def find_access() -> McpAccess:
-            try:
-                return self._find_access(ctx.request)
-            except FabulaError:
-                handler.close()
-                raise
-
         listener = Listener(
-            find_access,
+            lambda: self._find_access(ctx.request),
             bus.publish,
+            end=handler.close,
             uris=frozenset(map(str, uris)),
             wants_lists=bool(wanted.resources_list_changed),
         )
-        await self._watcher.add(listener)
         self._listening.add(handler)
         try:
+            await self._watcher.add(listener)
             return await handler(ctx, params.model_copy(update={"notifications": allowed}))
         finally:
             self._listening.discard(handler)
             self._watcher.remove(listener)
 
     async def _list_prompts(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        access = self._find_access(ctx.request)
+        access = await self._get_access(ctx)
         skills = await self._run(prompts.list_skills, self._workspace, access)
         only_project = await self._run(access.find_only_project, self._workspace)
         return types.ListPromptsResult(
@@ -322,7 +320,7 @@ class _Handlers:
         )
 
     async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        access, sent = self._find_access(ctx.request), params.arguments or {}
+        access, sent = await self._get_access(ctx), params.arguments or {}
         made = await self._run(prompts.assemble_skill, self._workspace, access, params.name, sent, self._language)
         texts = (made.material, made.instruction)
         return types.GetPromptResult(

@@ -32,6 +32,7 @@ from fabula.server.problems import V1, choose_language, describe_exception, desc
 from fabula.server.requests import EVENTS, JSON, check_content_type
 from fabula.server.security import get_access, get_headers
 from fabula.server.streams import StreamHub
+from fabula.workspace.client_paths import KnownPaths
 from fabula.workspace.completions import (
     MODEL_PREFIX,
     PreparedCompletion,
@@ -115,11 +116,14 @@ class EmbeddingList(Struct, kw_only=True):
 def make_completion_handlers(workspace: Workspace, streams: StreamHub) -> list[HTTPRouteHandler]:
     """Make the handlers of OpenAI's API for a workspace; `streams` says to clients that the server stops."""
 
+    known = KnownPaths()
+
     @post(f"{V1}/chat/completions", status_code=200)
     async def complete(request: Request[Any, Any, Any]) -> Response[Any]:
         """Answer a client's conversation, at once or as a stream."""
         body = await _receive_json(request)
-        prepared = await workspace.call(_prepare, workspace, get_access(request.scope), body, _read_headers(request))
+        access, headers = get_access(request.scope), _read_headers(request)
+        prepared = await workspace.call(_prepare, workspace, access, body, headers, known)
         events = streams.follow_unkept(stream_completion(prepared))
         if prepared.asked.stream:
             first = await streams.await_for_client(request.receive, _read_first(events))
@@ -189,7 +193,9 @@ def _is_name(title: str, titles: Sequence[str]) -> bool:
     return "/" not in title and title == title.strip() and titles.count(title) == 1
 
 
-def _prepare(workspace: Workspace, access: Access, body: bytes, headers: Mapping[str, str]) -> PreparedCompletion:
+def _prepare(
+    workspace: Workspace, access: Access, body: bytes, headers: Mapping[str, str], known: KnownPaths
+) -> PreparedCompletion:
     """Read a request and make its prompt; what the caller may not ask for is refused."""
     asked = read_completion(body)
     options = read_options(asked, headers)
@@ -197,7 +203,7 @@ def _prepare(workspace: Workspace, access: Access, body: bytes, headers: Mapping
         raise _refuse_model(list_models(workspace, access))
     project = open_project(workspace, access, options.project)
     access.require(Right.GENERATE, project.id, verb=COMPLETION_VERB)
-    return prepare_completion(project, asked, options)
+    return prepare_completion(project, asked, options, known)
 
 
 def _embed(workspace: Workspace, access: Access, body: bytes) -> EmbeddingList:

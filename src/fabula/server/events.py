@@ -30,9 +30,8 @@ from fabula.server.routes.route import PROJECT
 from fabula.server.security import find_access_again
 from fabula.server.streams import CHECK_SECONDS, FINAL_STATUSES, PING, PING_SECONDS
 from fabula.workspace.change_feed import ChangeBatch, read_changes
-from fabula.workspace.grants import has_limits
 from fabula.workspace.project import ProjectHandle
-from fabula.workspace.project_events import KINDS, READABLE_KINDS, ReadableEvents, list_events
+from fabula.workspace.project_events import KINDS, READABLE_KINDS, EventReader
 from fabula.workspace.schemas.events import EventKind, ProjectEvent
 from fabula.workspace.workspace import Workspace
 
@@ -75,42 +74,6 @@ class _LiveProject:
         return next((one for one in self._batches if one[0].since == since), None)
 
 
-class _Window:
-    """One reader of the events of a project, and what it may be told."""
-
-    def __init__(self, project: ProjectHandle, access: Access) -> None:
-        access.require(Right.ASSEMBLE, project.id)
-        self.project = project
-        self.is_limited = has_limits(project.principal)
-        self._kinds = _ALL_KINDS if access.has_right(Right.READ, project.id) else READABLE_KINDS
-        self._may_play = access.has_right(Right.PLAY, project.id)
-        self._readable: ReadableEvents | None = None
-
-    def start(self) -> None:
-        """Look at what can be read now, where that is not everything."""
-        self._readable = ReadableEvents(self.project, may_play=self._may_play) if self.is_limited else None
-
-    def count(self, version: int) -> int:
-        """Return the version of a project as the window is told it: with limits, the number of its events so far."""
-        return version if self._readable is None else self._readable.count
-
-    def may_know_the_same(self, other: _Window) -> bool:
-        """Whether another window may be told the same."""
-        own, others = ((one.project.principal, one._kinds, one._may_play) for one in (self, other))
-        return own == others
-
-    def encode(self, batch: ChangeBatch, known: EncodedEvents) -> bytes:
-        """Return the events of a batch as they are sent; `known` has those that were encoded for other windows."""
-        if self._readable is not None:
-            return b"".join(map(_encode_event, self._readable.select(batch)))
-        if self._kinds not in known:
-            events = list_events(batch, self._kinds)
-            known[self._kinds] = (
-                _encode_state("reset", batch.version) if events is None else b"".join(map(_encode_event, events))
-            )
-        return known[self._kinds]
-
-
 class EventHub:
     """The windows of this process that follow projects."""
 
@@ -120,7 +83,7 @@ class EventHub:
         self._is_closing = False
 
     async def follow(
-        self, window: _Window, last_event: str, find_again: Callable[[], _Window], *, language: str = ENGLISH
+        self, window: EventReader, last_event: str, find_again: Callable[[], EventReader], *, language: str = ENGLISH
     ) -> AsyncGenerator[bytes, None]:
         """Yield the events behind an id, or from now on; `find_again` says after a while what may still be told.
 
@@ -140,7 +103,7 @@ class EventHub:
             else:
                 batch = await call(read_changes, self._workspace.store, project_id, int(last_event))
                 position = batch.version
-                yield window.encode(batch, {}) or PING
+                yield _encode(window, batch, {}) or PING
             while not self._is_closing:
                 news = live.news
                 if position >= live.version:
@@ -162,9 +125,9 @@ class EventHub:
                     )
                     position = batch.version
                     if (
-                        events := await call(window.encode, batch, known)
+                        events := await call(_encode, window, batch, known)
                         if window.is_limited
-                        else window.encode(batch, known)
+                        else _encode(window, batch, known)
                     ):
                         yield events
         except FabulaError as error:  # the project is gone, the caller may not read it any more, or the store is away
@@ -218,15 +181,13 @@ def make_event_handler(workspace: Workspace, hub: EventHub) -> HTTPRouteHandler:
         """Say what changes in a project, from now on or behind `Last-Event-ID`."""
         name = str(request.path_params[PROJECT])
 
-        def find_window(access: Access) -> _Window:
-            return _Window(open_project(workspace, access, name), access)
+        def find_again() -> EventReader:
+            access = find_access_again(request.scope)
+            return _make_reader(open_project(workspace, access, name), access)
 
-        def find_again() -> _Window:
-            return find_window(find_access_again(request.scope))
-
-        def find_first() -> _Window:
+        def find_first() -> EventReader:
             access, project = open_requested(workspace, request.scope, name)
-            return _Window(project, access)
+            return _make_reader(project, access)
 
         window = await workspace.call(find_first)
         language = choose_language(request.headers.get("accept-language", ""))
@@ -234,6 +195,24 @@ def make_event_handler(workspace: Workspace, hub: EventHub) -> HTTPRouteHandler:
         return Stream(events, media_type=EVENTS)
 
     return follow
+
+
+def _make_reader(project: ProjectHandle, access: Access) -> EventReader:
+    """Make the reader of a window, with what its caller may be told."""
+    access.require(Right.ASSEMBLE, project.id)
+    kinds = _ALL_KINDS if access.has_right(Right.READ, project.id) else READABLE_KINDS
+    return EventReader(project, kinds, may_play=access.has_right(Right.PLAY, project.id))
+
+
+def _encode(window: EventReader, batch: ChangeBatch, known: EncodedEvents) -> bytes:
+    """Encode the events of a batch for a window; `known` has those that were encoded for other windows."""
+    if not window.is_limited and window.kinds in known:
+        return known[window.kinds]
+    events = window.select(batch)
+    encoded = _encode_state("reset", batch.version) if events is None else b"".join(map(_encode_event, events))
+    if not window.is_limited:
+        known[window.kinds] = encoded
+    return encoded
 
 
 def _is_version(text: str) -> bool:

@@ -3,9 +3,9 @@
     read the request → find the project, the character and the place → the client's messages become the history →
     assemble → ask the model → hand on what it says → record the conversation, if the client asks for that
 
-What a client sends as history is the history: nothing that is stored is put in its place. A message is known by the
-hash of the path up to it, so a request continues the one before it wherever the client branches off, and a recorded
-conversation is recorded once. Messages with images, tool calls or results reach the model as the client sent them.
+What a client sends as history is the history: nothing that is stored is put in its place. A request continues the one
+before it wherever the client branches off or leaves out old messages (`client_paths`), and a recorded conversation is
+recorded once. Messages with images, tool calls or results reach the model as the client sent them.
 
 With a character the conversation is one between two, the player and the character: the persona is the identity, and
 what is recorded has both as speakers.
@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from copy import copy
-from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -57,6 +56,7 @@ from fabula.llm.local_model import find_counted_model, load_tokenizer
 from fabula.llm.model import ModelCall
 from fabula.store.transaction import WriteTransaction
 from fabula.text.offsets import normalise
+from fabula.workspace.client_paths import KnownPaths, find_path, hash_message
 from fabula.workspace.grants import check_unlimited
 from fabula.workspace.participants import (
     AccountNames,
@@ -129,15 +129,17 @@ def read_options(asked: CompletionRequest, headers: Mapping[str, str] | None = N
 
 
 def prepare_completion(
-    project: ProjectHandle, asked: CompletionRequest, options: CompletionOptions
+    project: ProjectHandle, asked: CompletionRequest, options: CompletionOptions, known: KnownPaths | None = None
 ) -> PreparedCompletion:
-    """Prepare a completion; an unknown character, document or recipe is refused, and nothing is recorded."""
+    """Prepare a completion; an unknown character, document or recipe is refused, and nothing is recorded.
+
+    `known` has the paths of earlier requests that were not recorded.
+    """
     check_unlimited(project.principal)  # who plays a character does not ask a model on behalf of the project
     choice = project.choose_model(provider=options.provider or None, model=options.model or None)
     _check_answers(choice)
     system, first = _split_system(asked.messages)
-    ident = _make_conversation_id(project.principal.user, options.character, asked.messages[: first + 1])
-    path = _make_path(asked, first, ident)
+    ident, path = _find_path(project, asked, first, options.character, known or KnownPaths())
     is_input = bool(path) and asked.messages[-1].role == "user" and asked.messages[-1].is_plain
     view = _with_history(project.view_with(ident), ident, path[:-1] if is_input else path)
     project = project.with_view(view)
@@ -212,11 +214,12 @@ def _record(prepared: PreparedCompletion, end: Completed, tool_calls: Sequence[M
 
 def record_completion(prepared: PreparedCompletion, answer: str, tool_calls: Sequence[Mapping[str, Any]] = ()) -> str:
     """Record the client's messages and the answer, as far as they are not yet; return the conversation's id."""
-    ident, path = prepared.request.conversation_id, prepared.path
+    ident = prepared.request.conversation_id
+    path = tuple(one for one in prepared.path if one.role != "system")
     if answer.strip() or tool_calls:
         original = {"role": "assistant", "content": answer, "tool_calls": list(tool_calls)}
         said = ClientMessage(role="assistant", content=answer, tool_calls=list(map(dict, tool_calls)) or None)
-        path = (*path, _make_message(said, original, _hash_message(said, path[-1].id if path else ident)))
+        path = (*path, _make_message(said, original, hash_message(said, path[-1].id if path else ident)))
     store, project = require_store(prepared.project), prepared.project
     accounts = load_account_names(store, project.principal.user)
     with store.write(project=project.id, user=project.principal.user) as tx:
@@ -227,9 +230,9 @@ def record_completion(prepared: PreparedCompletion, answer: str, tool_calls: Seq
         speakers = {"user": player, "assistant": get_participant(tx, character).speaker if character else ""}
         path = tuple(replace(one, speaker=speakers.get(one.role, "")) if one.kind is None else one for one in path)
         known = {row.id for row in tx.rows(message_table, message_table.c.conversation_id == ident, only=("id",))}
+        start = max((at for at, one in enumerate(path, start=1) if one.id in known), default=0)
         parents = (None, *(one.id for one in path))
-        linked = [replace(one, parent_id=parent) for one, parent in zip(path, parents, strict=False)]
-        new = [one for one in linked if one.id not in known]
+        new = [replace(one, parent_id=parent) for one, parent in zip(path, parents, strict=False)][start:]
         for one in new:
             edits.check_length(one.content)
         if new:
@@ -261,16 +264,6 @@ def _with_participants(view: View, ident: str, present: Sequence[Participant]) -
     return View(view.project, view.timeline, {**view.snapshots, Conversations: conversations, Participants: known})
 
 
-def _make_conversation_id(user: str, character: str, beginning: Sequence[ClientMessage]) -> str:
-    """Return the id of a client's conversation: it is one person's, with one character, and begins in one way."""
-    parts = (user, character, *(one.text.strip() for one in beginning))
-    return f"client-{_hash(*parts)[:24]}"
-
-
-def _hash(*parts: str) -> str:
-    return sha256("\x1e".join(parts).encode(errors="replace")).hexdigest()
-
-
 def _split_system(messages: Sequence[ClientMessage]) -> tuple[str, int]:
     """Return the text of the system messages at the beginning, and how many there are."""
     others = (index for index, one in enumerate(messages) if one.role not in ("system", "developer"))
@@ -288,19 +281,24 @@ def _add_system(preset: Preset | None, system: str) -> Preset | None:
     return replace(own, nodes=(*own.nodes, node))
 
 
-def _make_path(asked: CompletionRequest, first: int, conversation_id: str) -> tuple[Message, ...]:
-    """Make messages of what a client sends behind its system prompt; the id of each is the hash of its path."""
-    path: list[Message] = []
-    ident = conversation_id
-    for client, original in zip(asked.messages[first:], asked.originals[first:], strict=True):
-        ident = _hash_message(client, ident)
-        path.append(_make_message(client, original, ident))
-    return tuple(path)
+def _find_path(
+    project: ProjectHandle, asked: CompletionRequest, first: int, character: str, known: KnownPaths
+) -> tuple[str, tuple[Message, ...]]:
+    """Return the conversation of a client and its messages behind the system prompt.
 
-
-def _hash_message(client: ClientMessage, parent: str) -> str:
-    """Return the id of a message behind another; white space at its edges is no difference, since clients cut it."""
-    return _hash(parent, client.role, client.name or "", client.tool_call_id or "", client.text.strip())[:32]
+    The id of each is the hash of its path; a system message has that of its place in the request.
+    """
+    sent = list(zip(asked.messages[first:], asked.originals[first:], strict=True))
+    path = [_make_message(client, original, "") for client, original in sent]
+    spoken = [(client, one) for (client, _), one in zip(sent, path, strict=True) if one.role != "system"]
+    user, store = project.principal.user, project.store
+    with nullcontext() if store is None else store.read(project=project.id) as reading:
+        found = find_path(reading, known, project.id, user, character, spoken)
+    ids, before, named = iter(found.ids), found.conversation_id, list[Message]()
+    for (client, _), one in zip(sent, path, strict=True):
+        before = hash_message(client, before) if one.role == "system" else next(ids)
+        named.append(replace(one, id=before))
+    return found.conversation_id, tuple(named)
 
 
 _KINDS: Mapping[str, MessageKind] = {"tool": MessageKind.OBSERVATION, "function": MessageKind.OBSERVATION}

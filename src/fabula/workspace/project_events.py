@@ -1,7 +1,8 @@
 """Events for other windows: what changed in a project, by kind and id, never its text.
 
 A caller without limits is told of everything in the kinds that it may read. For anybody else `project.reading` decides:
-it is told of what it can read, or could read until now.
+it is told of what it can read, or could read until now. The stream of a window and the notifications of the MCP server
+both ask an `EventReader` what they may tell.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from itertools import groupby
 
 from fabula.store.transaction import Change
 from fabula.workspace.change_feed import ChangeBatch
+from fabula.workspace.grants import has_limits
 from fabula.workspace.playing import HeardChats
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.reading import ReadableKind, map_readable
@@ -83,6 +85,36 @@ class ReadableEvents:
         items = tuple(ChangedItem(kind=kind, id=ident) for kind, ident in sorted(changed))
         self.count += bool(items)
         return [ProjectEvent(version=self.count, changes=items)] if items else []
+
+
+class EventReader:
+    """Somebody who follows the changes of a project, and what may be told to them."""
+
+    def __init__(self, project: ProjectHandle, kinds: Collection[EventKind], *, may_play: bool = False) -> None:
+        """`kinds` are those that a principal without limits is told of."""
+        self.project, self.kinds = project, frozenset(kinds)
+        self.is_limited = has_limits(project.principal)
+        self._may_play = may_play
+        self._readable: ReadableEvents | None = None
+
+    def start(self) -> None:
+        """Look at what can be read now, where that is not everything."""
+        self._readable = ReadableEvents(self.project, may_play=self._may_play) if self.is_limited else None
+
+    def count(self, version: int) -> int:
+        """Return the version of a project as it is told: with limits, the number of events so far."""
+        return version if self._readable is None else self._readable.count
+
+    def may_know_the_same(self, other: EventReader) -> bool:
+        """Whether another reader may be told the same."""
+        own, others = ((one.project.principal, one.kinds, one._may_play) for one in (self, other))
+        return own == others
+
+    def select(self, batch: ChangeBatch, *, most: int | None = MAX_ITEMS) -> list[ProjectEvent] | None:
+        """Return the events of a batch that may be told; None if it does not say what changed."""
+        if self._readable is not None:
+            return self._readable.select(batch)
+        return list_events(batch, self.kinds, most=most)
 
 
 def _collect(changes: Iterable[Change], kinds: Collection[EventKind], most: int | None) -> tuple[ChangedItem, ...]:
