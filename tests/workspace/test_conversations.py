@@ -183,6 +183,42 @@ def test_messages_are_found_by_their_words_in_any_case(party: ProjectHandle) -> 
     assert [one.message.content for one in party.conversations.search("%")] == ["100 % sure?"]
 
 
+def test_a_search_wants_all_words_in_any_order_whatever_their_case_and_accents(party: ProjectHandle) -> None:
+    """The same on both databases: neither of them folds letters."""
+    texts = ("The harbour lamp is out.", "Élan, and a lamp.", "Где МАЯК?", "港口的灯灭了。", "A harbour.\n\nNo lamp.")
+    for text in texts:
+        say(party, "Ann", text)
+
+    def search(words: str, *, limit: int = 20) -> list[int]:
+        everywhere = [one.message.content for one in party.conversations.search(words, limit=limit)]
+        assert everywhere == [
+            one.message.content for one in party.conversations.search(words, conversation="Pier", limit=limit)
+        ]
+        return [texts.index(text) for text in everywhere]
+
+    assert search("lamp harbour") == [4, 0]
+    assert search("lamp harbour", limit=1) == [4]
+    assert search('"harbour lamp"') == search("“Harbour  Lamp”") == [0]
+    assert search('"no lamp" HARBOUR') == [4]
+    assert search("elan") == search("ÉLAN") == search("e\u0301lan") == [1]
+    assert search("маяк") == [2]
+    assert search("灯 港口") == search("港口的灯") == [3]
+    assert search("灯港口") == search("lamp boat") == []
+
+
+def test_a_search_of_all_conversations_finds_the_newest_messages_first(party: ProjectHandle) -> None:
+    say(party, "Ann", "lamp 0")
+    party.conversations.start(("Ann",), title="Quay")
+    for number in range(1, 4):
+        party.conversations.record("Quay" if number % 2 else "Pier", f"lamp {number}", speaker="Ann")
+    found = party.conversations.search("LAMP", limit=3)
+    assert [(one.message.content, one.title) for one in found] == [
+        ("lamp 3", "Quay"),
+        ("lamp 2", "Pier"),
+        ("lamp 1", "Quay"),
+    ]
+
+
 def test_wrong_names_and_absent_people_are_refused(party: ProjectHandle) -> None:
     say(party, "Ann", "Hello.")
     assert "Mara" in refuse(party, Code.STORE_NOT_FOUND, lambda: say(party, "Marra", "Hm."))

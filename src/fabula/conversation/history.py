@@ -1,4 +1,4 @@
-"""History of conversations: pages, alternatives, search, deletion; conversations by participants (cnv-1, cnv-5)."""
+"""History of conversations: pages, alternatives, deletion; conversations by participants (cnv-1, cnv-5)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Literal
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Row, and_, desc, literal, or_
+from sqlalchemy import Row, and_, desc, literal, or_
 
 from fabula.conversation.edits import NOTHING_DUE, ConversationRecord, add_messages, check_length
 from fabula.conversation.mode_states import choose_states, pass_on_state
@@ -46,14 +46,6 @@ class TreeMessage(Struct, frozen=True):
     message: Message
     parent_id: str | None
     is_active: bool
-
-
-class FoundMessage(Struct, frozen=True):
-    """A message that a search found, and the conversation it belongs to."""
-
-    conversation_id: str
-    message: Message
-    title: str = ""  # of the conversation
 
 
 def read_page(reading: ReadTransaction, conversation_id: str, *, before: str | None, limit: int) -> HistoryPage:
@@ -159,25 +151,6 @@ def load_openings(reading: ReadTransaction, conversation_ids: Iterable[str]) -> 
     rows = reading.rows(messages, *where, order=order, only=columns) if ids else ()
     heard = (row for row in rows if row.audience is None and row.content.strip())
     return {row.conversation_id: shorten_to_line(row.content, _OPENING_LENGTH) for row in heard}
-
-
-def search_messages(
-    reading: ReadTransaction, text: str, *, conversation_id: str | None = None, limit: int
-) -> list[FoundMessage]:
-    """Return the messages that contain a text, in any case, the newest first."""
-    where: list[ColumnElement[bool]] = [
-        messages.c.content.icontains(text, autoescape=True),
-        *(() if conversation_id is None else (messages.c.conversation_id == conversation_id,)),
-    ]
-    by_number = (desc(messages.c.number),)  # which an index knows: what is frequent is found without reading everything
-    order = (desc(messages.c.at), *by_number) if conversation_id is None else by_number
-    rows = reading.rows(messages, *where, order=order, limit=limit)
-    named = conversations.c.id.in_({row.conversation_id for row in rows})
-    titles = {row.id: row.title for row in reading.rows(conversations, named, only=("id", "title"))} if rows else {}
-    return [
-        FoundMessage(row.conversation_id, read_struct(Message, row), titles.get(row.conversation_id, ""))
-        for row in rows
-    ]
 
 
 def find_conversations(

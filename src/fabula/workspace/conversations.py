@@ -13,7 +13,8 @@ from fabula.conversation import edits, history
 from fabula.conversation.cards import CardTexts
 from fabula.conversation.documents import get_document_id
 from fabula.conversation.edits import ConversationRecord, MessageEvent
-from fabula.conversation.history import FoundMessage, HistoryPage, ParticipantMatch, TreeMessage
+from fabula.conversation.history import HistoryPage, ParticipantMatch, TreeMessage
+from fabula.conversation.message_search import FoundMessage, search_messages
 from fabula.conversation.model import DEFAULT_NOTE_DEPTH, GREETING, NOTE, AuthorNote, Message, MessageKind
 from fabula.conversation.participants import (
     Participant,
@@ -344,10 +345,13 @@ class ConversationVerbs(ProjectVerbs):
             return get_title(reading, conversation)
 
     def search(self, text: str, *, conversation: str | None = None, limit: PositiveInt = 20) -> list[FoundMessage]:
-        """Find messages that contain a text, the newest first."""
+        """Find messages that contain all words of a text, whatever their order, case and accents, the newest first.
+
+        What stands in quotes stays together.
+        """
         with self._read() as reading:
             ident = None if conversation is None else find_conversation(None, reading, conversation)
-            return history.search_messages(reading, text, conversation_id=ident, limit=limit)
+            return search_messages(reading, text, conversation_id=ident, limit=limit)
 
 
 def _choose_branch(tx: WriteTransaction, conversation_id: str, message_id: str) -> None:

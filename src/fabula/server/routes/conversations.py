@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fabula.access.model import Right
-from fabula.conversation.history import FoundMessage, HistoryPage
+from fabula.conversation.history import HistoryPage
+from fabula.conversation.message_search import FoundMessage
 from fabula.conversation.model import Message
 from fabula.conversation.participants import Participant, Participants
 from fabula.server.routes.route import NOTHING, Answer, Call, Route, make_list, make_optional, make_record, mount

@@ -7,7 +7,8 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from fabula.conversation.cards import CardTexts
-from fabula.conversation.history import FoundMessage, HistoryPage
+from fabula.conversation.history import HistoryPage
+from fabula.conversation.message_search import FoundMessage
 from fabula.conversation.model import Message, get_kind
 from fabula.conversation.participants import Participant, Participants
 from fabula.conversation.presence import Presence
