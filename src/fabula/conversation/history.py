@@ -160,6 +160,29 @@ def find_conversations(
 
     `exact`: these and nobody else; `subset`: all of these, and maybe others; `intersection`: any of these.
     """
+    return [read_struct(ConversationRecord, row) for row in _find_rows(reading, participants, match, limit, None)]
+
+
+def find_conversation_ids(reading: ReadTransaction, participants: Iterable[str], *, limit: int) -> list[str]:
+    """Return the ids of conversations in which all of these take part, and maybe others, the latest first."""
+    return [row.id for row in _find_rows(reading, participants, "subset", limit, ("id", "conv_key"))]
+
+
+def load_records(reading: ReadTransaction, conversation_ids: Sequence[str]) -> list[ConversationRecord]:
+    """Load the rows of conversations, in this order."""
+    rows = reading.rows(conversations, conversations.c.id.in_(conversation_ids)) if conversation_ids else ()
+    records = {row.id: read_struct(ConversationRecord, row) for row in rows}
+    return [records[one] for one in conversation_ids if one in records]
+
+
+def _find_rows(
+    reading: ReadTransaction,
+    participants: Iterable[str],
+    match: ParticipantMatch,
+    limit: int | None,
+    only: Sequence[str] | None,
+) -> Sequence[Row[Any]]:
+    """Find conversations, the latest first; `only` has the columns that are wanted, with `conv_key`."""
     wanted = sorted({base_id(one) for one in participants})
     if not wanted:
         return []
@@ -168,8 +191,8 @@ def find_conversations(
     if match == "exact":
         is_exact = conversations.c.conv_key == conv_key(wanted)
         is_frequent = limit is not None and reading.count(conversations, is_exact, limit=_MAX_SORTED) == _MAX_SORTED
-        rows = reading.rows(conversations, is_exact, order=_LATEST_FIRST if is_frequent else by_time, limit=limit)
-        return [read_struct(ConversationRecord, row) for row in rows]
+        order = _LATEST_FIRST if is_frequent else by_time
+        return reading.rows(conversations, is_exact, order=order, limit=limit, only=only)
     counts = {one: reading.count(presence, presence.c.participant_id == one, limit=_MAX_COUNTED) for one in wanted}
     candidates = min(counts.values()) if match == "subset" else sum(counts.values())
     has_each = [presence.c.participant_id == one for one in sorted(wanted, key=lambda one: counts[one])]
@@ -177,18 +200,22 @@ def find_conversations(
     if limit is not None and candidates > _MAX_SORTED:
         ids = reading.related_ids(presence, "conversation_id", clauses, limit=_MAX_SORTED + 1)
         if len(ids) <= _MAX_SORTED:
-            rows = reading.rows(conversations, conversations.c.id.in_(ids), order=by_time, limit=limit)
-            return [read_struct(ConversationRecord, row) for row in rows]
-        found = _find_among_latest(reading, wanted, match, limit)
+            return reading.rows(conversations, conversations.c.id.in_(ids), order=by_time, limit=limit, only=only)
+        found = _find_among_latest(reading, wanted, match, limit, only)
         if len(found) == limit:
             return found
-    rows = reading.rows_related(conversations, presence, "conversation_id", clauses, order=by_time, limit=limit)
-    return [read_struct(ConversationRecord, row) for row in rows]
+    return reading.rows_related(
+        conversations, presence, "conversation_id", clauses, order=by_time, limit=limit, only=only
+    )
 
 
 def _find_among_latest(
-    reading: ReadTransaction, wanted: Sequence[str], match: ParticipantMatch, limit: int
-) -> list[ConversationRecord]:
+    reading: ReadTransaction,
+    wanted: Sequence[str],
+    match: ParticipantMatch,
+    limit: int,
+    only: Sequence[str] | None,
+) -> list[Row[Any]]:
     """Find conversations of people who take part in many among the latest ones; the others are not looked at."""
     oldest = reading.rows(conversations, order=_LATEST_FIRST[:1], limit=1, only=("changed",), offset=_LATEST)
     key = literal("|") + conversations.c.conv_key + "|"
@@ -197,12 +224,8 @@ def _find_among_latest(
     if oldest:
         clauses.append(conversations.c.changed > oldest[0].changed)
     takes_part = all if match == "subset" else any
-    found = (
-        read_struct(ConversationRecord, row)
-        for row in reading.rows(conversations, *clauses, order=_LATEST_FIRST, limit=limit)
-        if takes_part(one in row.conv_key.split("|") for one in wanted)
-    )
-    return list(found)
+    rows = reading.rows(conversations, *clauses, order=_LATEST_FIRST, limit=limit, only=only)
+    return [row for row in rows if takes_part(one in row.conv_key.split("|") for one in wanted)]
 
 
 def record_message(

@@ -293,8 +293,8 @@ def _offer_latest(
 def _quote_others(known: ConversationRecaps, source_request: SourceRequest, view: View) -> list[Fragment]:
     """Return the latest messages of other conversations; where they have no place in the story, only the author's."""
     if knows_other_conversations(source_request.request, view.timeline):
-        return list(known.quoted)
-    return [replace(one, since=Position(one.source)) for one in known.quoted]
+        return list(known.related.quoted)
+    return [replace(one, since=Position(one.source)) for one in known.related.quoted]
 
 
 RECAP_SOURCE = FunctionSource(name="recaps", function=offer_recaps, blocking=False)
