@@ -18,6 +18,7 @@ from fabula.conversation import edits, history
 from fabula.conversation.edits import MessageEvent
 from fabula.conversation.history import ParticipantMatch
 from fabula.conversation.model import Message
+from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
 from fabula.core.view import View
 from fabula.jobs.queue import list_jobs
@@ -461,3 +462,34 @@ def test_a_conversation_without_a_title_has_its_first_words(party: ProjectHandle
     assert "Only for you" not in found.opening
     party.conversations.rename(ident, "The captain")
     assert party.conversations.get(ident).opening == ""
+
+
+def test_a_page_of_some_conversations_has_their_numbers_in_the_list_of_all(party: ProjectHandle) -> None:
+    """Also where several changed at the same moment; and each says who was there, on its own branch."""
+    for number in range(12):
+        party.conversations.start(("Ann", "Mara") if number % 3 else ("Ann", "Bo"), title=f"Talk {number}")
+    party.conversations.record("Talk 4", "One.", speaker="Ann")
+    party.conversations.leave("Talk 4", "Mara")
+    party.conversations.record("Talk 4", "Two.", speaker="Ann")
+    party.conversations.record(
+        "Talk 4", "Three.", speaker="Mara", after=party.conversations.get_message("Talk 4", "1").id
+    )
+    assert party.store is not None
+    with party.store.write(project="party") as tx:
+        for number in (1, 2, 3, 7):
+            tx.update_rows(
+                conversations, {"changed": "2026-01-01T00:00:00.000000Z"}, conversations.c.title == f"Talk {number}"
+            )
+    everything = party.conversations.list_page(limit=100)
+    numbers = {one.record.id: number for number, one in enumerate(everything.conversations, start=1)}
+    assert everything.numbers == numbers
+    found = party.conversations.list_page(("Mara",), limit=5)
+    pages = [found, party.conversations.list_page(("Mara",), limit=5, page=2)]
+    assert {ident: number for page in pages for ident, number in page.numbers.items()} == {
+        one.record.id: numbers[one.record.id]
+        for one in everything.conversations
+        if "persona:Mara" in one.record.conv_key
+    }
+    for one in everything.conversations:
+        assert one.attendance.equals(party.conversations.get(one.record.id).attendance)
+        assert party.conversations.get(str(numbers[one.record.id])).record.id == one.record.id

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Literal
 
 from msgspec import Struct
-from sqlalchemy import Row, and_, desc, literal, or_
+from sqlalchemy import Row, Text, and_, bindparam, desc, literal, or_
 
 from fabula.conversation.edits import NOTHING_DUE, ConversationRecord, add_messages, check_length
 from fabula.conversation.mode_states import choose_states, pass_on_state
@@ -19,6 +19,7 @@ from fabula.conversation.tables import conversations, messages, presence
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import join_names, message
+from fabula.store.queries import CountQuery
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.truncation import shorten_to_line
@@ -31,6 +32,16 @@ _MAX_COUNTED = 4 * _MAX_SORTED  # conversations of one participant; whoever has 
 _LATEST_FIRST = (desc(conversations.c.changed), conversations.c.id)
 _LATEST = 10_000  # conversations that are looked through for these
 _BATCH = 500  # ids in one query
+_id = conversations.c.id + ""  # an expression, so that the database looks for the moment and not for the id
+_is_before = or_(conversations.c.changed > bindparam("at"), _id < bindparam("id", type_=Text))
+_COUNT_BEFORE = CountQuery(conversations, conversations.c.changed >= bindparam("at"), _is_before)
+_COUNT_BETWEEN = CountQuery(
+    conversations,
+    conversations.c.changed >= bindparam("at"),
+    conversations.c.changed <= bindparam("last_at"),
+    or_(conversations.c.changed < bindparam("last_at"), _id >= bindparam("last_id", type_=Text)),
+    _is_before,
+)
 
 
 class HistoryPage(Struct, frozen=True):
@@ -145,12 +156,20 @@ def find_newest_leaf(reading: ReadTransaction, message_id: str) -> str:
 def load_openings(reading: ReadTransaction, conversation_ids: Iterable[str]) -> dict[str, str]:
     """Return how conversations begin, by id: the first words that everybody heard, on one line."""
     ids = sorted(conversation_ids)
-    where = (messages.c.conversation_id.in_(ids), messages.c.number <= _OPENING_MESSAGES)
+    found: dict[str, str] = {}
+    for number in (0, _OPENING_MESSAGES):  # most begin with a message that everybody heard
+        missing = [ident for ident in ids if ident not in found]
+        for start in range(0, len(missing), _BATCH):
+            found |= _load_first_heard(reading, missing[start : start + _BATCH], number)
+    return {ident: shorten_to_line(content, _OPENING_LENGTH) for ident, content in found.items()}
+
+
+def _load_first_heard(reading: ReadTransaction, ids: Sequence[str], last_number: int) -> dict[str, str]:
+    """Load the first message of each conversation that everybody heard, up to a number."""
+    where = (messages.c.conversation_id.in_(ids), messages.c.number <= last_number)
     order = (desc(messages.c.number),)  # so that the first one is what the dictionary keeps
-    columns = ("conversation_id", "content", "audience")
-    rows = reading.rows(messages, *where, order=order, only=columns) if ids else ()
-    heard = (row for row in rows if row.audience is None and row.content.strip())
-    return {row.conversation_id: shorten_to_line(row.content, _OPENING_LENGTH) for row in heard}
+    rows = reading.rows(messages, *where, order=order, only=("conversation_id", "content", "audience"))
+    return {row.conversation_id: row.content for row in rows if row.audience is None and row.content.strip()}
 
 
 def find_conversations(
@@ -166,6 +185,20 @@ def find_conversations(
 def find_conversation_ids(reading: ReadTransaction, participants: Iterable[str], *, limit: int) -> list[str]:
     """Return the ids of conversations in which all of these take part, and maybe others, the latest first."""
     return [row.id for row in _find_rows(reading, participants, "subset", limit, ("id", "conv_key"))]
+
+
+def number_conversations(reading: ReadTransaction, found: Sequence[ConversationRecord]) -> dict[str, int]:
+    """Return the numbers of conversations in the list of all, by id; the latest first, as they are given here."""
+    numbers: dict[str, int] = {}
+    count, last = 0, None
+    for one in found:
+        here = {"at": one.changed_at, "id": one.id}
+        if last is None:
+            count = reading.query(_COUNT_BEFORE, **here)[0][0]
+        else:
+            count += reading.query(_COUNT_BETWEEN, **here, last_at=last.changed_at, last_id=last.id)[0][0]
+        numbers[one.id], last = count + 1, one
+    return numbers
 
 
 def load_records(reading: ReadTransaction, conversation_ids: Sequence[str]) -> list[ConversationRecord]:
