@@ -164,6 +164,30 @@ def test_a_correction_can_be_taken_back(party: ProjectHandle) -> None:
     assert read(party) == ["Helo."]
 
 
+def test_earlier_personas_are_kept_listed_restored_and_undone(party: ProjectHandle) -> None:
+    people = party.participants
+    said = say(party, "Mara", "Aye.")
+    people.edit("Mara", persona="Speaks a lot.")
+    people.edit("Mara", aliases=("Keeper",))
+    assert party.conversations.get_message("Pier", said).speaker == "persona:Mara#1"
+    assert [(one.revision, one.persona) for one in people.list_personas("Mara")] == [
+        (2, "Speaks a lot."),
+        (1, "Speaks little."),
+    ]
+    assert [bool(one.replaced) for one in people.list_personas("Mara")] == [False, True]
+    restored = people.restore_persona("Mara", 1)
+    assert (restored.revision, restored.persona, restored.aliases) == (3, "Speaks little.", ("Keeper",))
+    assert [one.revision for one in people.list_personas("Mara")] == [3, 2, 1]
+    with pytest.raises(FabulaError) as refused:
+        people.restore_persona("Mara", 7)
+    assert refused.value.code is Code.STORE_NOT_FOUND
+    assert "Known are 3, 2, 1." in str(refused.value)
+    party.changes.undo()
+    assert [one.revision for one in people.list_personas("Mara")] == [2, 1]
+    people.edit("Mara", persona="Sings.")
+    assert [one.persona for one in people.list_personas("Mara")] == ["Sings.", "Speaks a lot.", "Speaks little."]
+
+
 def test_conversations_are_found_by_set_subset_and_intersection(party: ProjectHandle) -> None:
     party.conversations.start(("Ann", "Mara"), title="Two")
     party.conversations.start(("Ann",), title="One")

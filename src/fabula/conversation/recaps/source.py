@@ -19,7 +19,7 @@ from fabula.context.gate import judge_visibility
 from fabula.context.place import place_own
 from fabula.context.request import Request, SourceRequest
 from fabula.context.trace import Reason, Verdict
-from fabula.conversation.model import Conversations, Message
+from fabula.conversation.model import MAX_SNAPSHOT_MESSAGES, Conversations, Message
 from fabula.conversation.participant_texts import ParticipantText, ParticipantTexts
 from fabula.conversation.participants import Participants
 from fabula.conversation.personas import place_for_listeners
@@ -253,12 +253,8 @@ def _offer_earlier(
     They are the same in every request until the window steps, so each is made once.
     """
     people, attendance = view.snapshot(Participants) or Participants(), known.attendance
-    latest: list[tuple[Message, int, frozenset[str] | None]] = []
-    for said, follows, knowers in _list_uncovered(known, path, first_shown, covered, previous, source_request, view):
-        if len(latest) < MAX_EARLIER or said.audience is not None:
-            latest.append((said, follows, knowers))
-        if len(latest) == MAX_WHISPERS:
-            break
+    uncovered = _list_uncovered(known, path, first_shown, covered, previous, source_request, view, MAX_EARLIER)
+    latest = list(islice(uncovered, MAX_WHISPERS))
     for age, (said, follows, knowers) in reversed(list(enumerate(latest))):
         number = said.number or 0
         key = number, age, scores
@@ -281,18 +277,22 @@ def _list_uncovered(
     previous: frozenset[str],
     source_request: SourceRequest,
     view: View,
+    most: int = MAX_SNAPSHOT_MESSAGES,
 ) -> Iterator[tuple[Message, int, frozenset[str] | None]]:
-    """List the messages that may be told as earlier ones, the newest first.
+    """List the messages that may be told as earlier ones, the newest first; behind `most` of them whispers alone.
 
     Beside each stand the number of the message before it, and who knows it.
     """
-    final = [one for one in path if one.final]
+    final, count = [one for one in path if one.final], 0
     for place, said in reversed(list(enumerate(final))):
         number = said.number or 0
-        if number >= first_shown or (number in covered and f"history:{said.id}" not in previous):
+        if number >= first_shown or (count >= most and said.audience is None):
+            continue
+        if number in covered and f"history:{said.id}" not in previous:
             continue
         knowers = known.attendance.find_knowers(said)
         if _is_visible(Visibility(f"history:{said.id}", known_to=knowers), source_request, view):
+            count += 1
             yield said, (final[place - 1].number or 0) if place else -1, knowers
 
 

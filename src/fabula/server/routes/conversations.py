@@ -20,12 +20,14 @@ from fabula.workspace.schemas.conversations import (
     HistoryPageInfo,
     MessageInfo,
     ParticipantInfo,
+    PersonaInfo,
     describe_card,
     describe_conversation,
     describe_found_message,
     describe_message,
     describe_page,
     describe_participant,
+    describe_persona,
 )
 from fabula.workspace.schemas.participant_texts import ParticipantTextInfo, describe_participant_text
 from fabula.workspace.schemas.recaps import RecapInfo, RecapSettingsInfo, describe_recap, describe_recap_settings
@@ -109,6 +111,14 @@ ROUTES = (
                 make_record("ParticipantCard", card=make_optional(_CARD)),
             ),
             Route("PATCH", "/{participant}/card", "edit_card", Right.EDIT, _CARD, {"nickname": "Bosun"}),
+            Route(
+                "GET",
+                "/{participant}/personas",
+                "list_personas",
+                Right.READ,
+                make_list(Answer(PersonaInfo, describe_persona), "revision"),
+            ),
+            Route("POST", "/{participant}/personas/{revision}/restore", "restore_persona", Right.EDIT, PARTICIPANT),
             Route("POST", "/player", "ensure_player", Right.EDIT, PARTICIPANT, {"name": "Ann"}),
         ),
     )
