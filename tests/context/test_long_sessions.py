@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fabula.context import (
     NO_CONTINUITY,
@@ -169,3 +171,23 @@ def test_an_image_that_is_sent_reaches_those_who_speak_json() -> None:
     data = msgspec.to_builtins(describe_prompt(result))
     assert list(data["messages"][-1]["attachments"]) == ["file:map.png"]
     assert data["attachments"] == {"tokens": 700}
+
+
+def test_a_conversation_that_is_capped_by_messages_keeps_half_of_them_when_it_steps() -> None:
+    recipe = replace(CHAT, sources=("conversation",), history_messages=20)
+    before, shown = NO_CONTINUITY, list[int]()
+    for size in range(20, 60):
+        said = [
+            Fragment(source=f"history:{n}", layer=Layer.IMMEDIATE, part=Part.HISTORY, text=f"Line {n}.", project_id=P)
+            for n in range(size)
+        ]
+        source = FunctionSource(name="conversation", function=partial(_answer, said), runs_first=True)
+        engine = Engine([source], recipes={"chat": recipe})
+        result = engine.assemble(Request(project_id=P, recipe="chat", additional_input="Well?"), continuity=before)
+        before = result.continuity
+        shown.append(sum(one.included and one.source.startswith("history:") for one in result.trace))
+    assert (min(shown), max(shown)) == (10, 20)
+
+
+def _answer(said: list[Fragment], ask: SourceRequest, view: View) -> list[Fragment]:
+    return said

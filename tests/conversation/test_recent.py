@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from fabula.context.result import Result
 from fabula.context.trace import Reason
 from fabula.conversation import edits
+from fabula.conversation.light_summaries import SNIPPET_CHARS
 from fabula.conversation.participants import Participant, save_participant
-from fabula.conversation.recent import MAX_RECENT, SNIPPET_CHARS, RecentConversations, load_recent_conversations
+from fabula.conversation.recent import MAX_RECENT, RecentConversations, load_recent_conversations
 from fabula.core.fragment import Layer
 from fabula.core.relevance import EPISODE
 from fabula.core.story import Perspective
@@ -158,3 +159,25 @@ def test_the_conversation_of_a_chapter_is_named_apart_from_the_chapter(coast: St
         edits.add_messages(tx, "document:ch-3", [user_message("Make it drier.", "d1"), reply_message("Done.", "d2")])
     titles = {one.source: one.title for one in assemble(coast).trace if one.source.startswith("talk:")}
     assert titles == {"talk:plan": "Plans", "talk:document:ch-3": "Conversation about Chapter 3"}
+
+
+def test_people_are_told_of_their_own_last_talk_whatever_others_spoke_of_since(coast: Store) -> None:
+    """Neither newer conversations with others nor those of chapters take a place."""
+    with coast.write(project=P) as tx:
+        documents.add(tx, "Chapter 3", text="Rain.", document_id="ch-3")
+        for name, people in (("own", ["player:1", "pawn:mira"]), ("half", ["player:1", "pawn:mira"])):
+            edits.start_conversation(tx, name, participants=people)
+            edits.add_message(tx, name, replace(user_message(f"We two, {name}.", f"{name}1"), speaker="player:1"))
+        edits.start_conversation(tx, "left", participants=["player:1", "pawn:mira"])
+        edits.leave_conversation(tx, "left", "pawn:mira")
+        edits.add_message(tx, "left", replace(user_message("She is gone.", "l1"), speaker="player:1"))
+        for number in range(MAX_RECENT + 2):
+            edits.start_conversation(tx, f"t{number}", participants=["player:1", "pawn:tom"])
+            edits.add_message(tx, f"t{number}", replace(user_message("Tom?", f"u{number}"), speaker="player:1"))
+        edits.start_conversation(tx, "document:ch-3", title="Chapter 3")
+        edits.add_messages(tx, "document:ch-3", [user_message("Make it drier.", "d1"), reply_message("Done.", "d2")])
+        edits.start_conversation(tx, "again", participants=["player:1", "pawn:mira"])
+        edits.add_message(tx, "again", replace(user_message("Here again.", "a1"), speaker="player:1"))
+    told = list_recent(assemble(coast, conversation_id="again", speaker_id="pawn:mira", document_id=""))
+    assert [one for one, reason in told.items() if reason is Reason.KEPT] == ["talk:half", "talk:own"]
+    assert not told.keys() & {"talk:left", *(f"talk:t{number}" for number in range(MAX_RECENT + 2))}

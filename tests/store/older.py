@@ -17,7 +17,7 @@ PRESENCE_STATEMENTS = (
     "ALTER TABLE presence ADD COLUMN until_number INTEGER",
 )
 
-LATER_TABLES = ("codex_quotations", "codex_removed", "needs")
+LATER_TABLES = ("codex_quotations", "codex_removed", "needs", "personas")
 
 RESPONSE_TABLES = ("request_keys", "streams", "stream_events")
 ACCESS_TABLES = ("people", "api_keys", "sessions", "sign_in_failures")

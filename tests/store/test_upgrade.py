@@ -160,7 +160,7 @@ def test_a_store_of_before_the_workspace_is_upgraded_and_keeps_every_row(before_
     after = _contents(file)
     kept_for_a_while = {"continuity", "prefixes", "assemblies", "request_keys", "streams", "stream_events"}
     access = {"people", "api_keys", "sessions", "sign_in_failures"}
-    by_model = {"codex_quotations", "codex_removed", "needs"}
+    by_model = {"codex_quotations", "codex_removed", "needs", "personas"}
     assert after.keys() - before.keys() == {"undo_steps", "user_undo_steps", *kept_for_a_while, *access, *by_model}
     assert _without_settings(after, before) == _without_settings(before, before)
     copies = [copy for copy in list_backups(file) if copy.stem.endswith("before-upgrade")]

@@ -241,6 +241,39 @@ def test_a_whisper_is_in_no_recap_and_its_hearers_reach_it_behind_the_window(par
         assert "Secretword" not in prompt_of(ask(party, "Bo", "What is under the anchor?"))
 
 
+def test_long_whispers_behind_the_window_reach_their_hearers_and_the_trace_says_where_they_end(
+    party: ProjectHandle,
+) -> None:
+    add_rounds(party, 1, 1)
+
+    def whisper(first: int, last: int) -> None:
+        for number in range(first, last):
+            say(party, "Mara" if number % 2 else "Ann", f"Hush{number:03}.", "Ann" if number % 2 else "Mara")
+
+    def list_told(speaker: str) -> list[int]:
+        prompt = prompt_of(ask(party, speaker, recipe="chat"))
+        return [number for number in range(first, 200) if f"Hush{number:03}." in prompt]
+
+    def find_limit(speaker: str) -> str:
+        found = ask(party, speaker, recipe="chat").trace
+        return next((f"{one.title}: {one.cause}" for one in found if one.source == "history:earlier"), "")
+
+    first = 30
+    whisper(first, 100)
+    add_rounds(party, 2, 22, LONG)
+    summarise(party)
+    assert list_told("Mara") == list(range(30, 100))
+    assert list_told("Bo") == []
+    assert find_limit("Mara") == ""
+    first = 100
+    whisper(first, 200)
+    add_rounds(party, 23, 43, LONG)
+    summarise(party)
+    assert list_told("Mara") == list(range(100, 200))
+    assert find_limit("Mara").startswith("70 earlier messages: No recap covers them")
+    assert find_limit("Bo") == ""
+
+
 def test_a_deleted_message_moves_no_round_and_opens_no_recap(party: ProjectHandle) -> None:
     add_rounds(party, 1, 5)
     summarise(party)

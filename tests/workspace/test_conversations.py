@@ -18,6 +18,7 @@ from fabula.conversation import edits, history
 from fabula.conversation.edits import MessageEvent
 from fabula.conversation.history import ParticipantMatch
 from fabula.conversation.model import Message
+from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
 from fabula.core.view import View
 from fabula.jobs.queue import list_jobs
@@ -163,6 +164,30 @@ def test_a_correction_can_be_taken_back(party: ProjectHandle) -> None:
     assert read(party) == ["Helo."]
 
 
+def test_earlier_personas_are_kept_listed_restored_and_undone(party: ProjectHandle) -> None:
+    people = party.participants
+    said = say(party, "Mara", "Aye.")
+    people.edit("Mara", persona="Speaks a lot.")
+    people.edit("Mara", aliases=("Keeper",))
+    assert party.conversations.get_message("Pier", said).speaker == "persona:Mara#1"
+    assert [(one.revision, one.persona) for one in people.list_personas("Mara")] == [
+        (2, "Speaks a lot."),
+        (1, "Speaks little."),
+    ]
+    assert [bool(one.replaced) for one in people.list_personas("Mara")] == [False, True]
+    restored = people.restore_persona("Mara", 1)
+    assert (restored.revision, restored.persona, restored.aliases) == (3, "Speaks little.", ("Keeper",))
+    assert [one.revision for one in people.list_personas("Mara")] == [3, 2, 1]
+    with pytest.raises(FabulaError) as refused:
+        people.restore_persona("Mara", 7)
+    assert refused.value.code is Code.STORE_NOT_FOUND
+    assert "Known are 3, 2, 1." in str(refused.value)
+    party.changes.undo()
+    assert [one.revision for one in people.list_personas("Mara")] == [2, 1]
+    people.edit("Mara", persona="Sings.")
+    assert [one.persona for one in people.list_personas("Mara")] == ["Sings.", "Speaks a lot.", "Speaks little."]
+
+
 def test_conversations_are_found_by_set_subset_and_intersection(party: ProjectHandle) -> None:
     party.conversations.start(("Ann", "Mara"), title="Two")
     party.conversations.start(("Ann",), title="One")
@@ -181,6 +206,42 @@ def test_messages_are_found_by_their_words_in_any_case(party: ProjectHandle) -> 
     say(party, "Mara", "100 % sure?")
     assert [one.message.content for one in party.conversations.search("the lamp")] == ["The LAMP is out."]
     assert [one.message.content for one in party.conversations.search("%")] == ["100 % sure?"]
+
+
+def test_a_search_wants_all_words_in_any_order_whatever_their_case_and_accents(party: ProjectHandle) -> None:
+    """The same on both databases: neither of them folds letters."""
+    texts = ("The harbour lamp is out.", "Élan, and a lamp.", "Где МАЯК?", "港口的灯灭了。", "A harbour.\n\nNo lamp.")
+    for text in texts:
+        say(party, "Ann", text)
+
+    def search(words: str, *, limit: int = 20) -> list[int]:
+        everywhere = [one.message.content for one in party.conversations.search(words, limit=limit)]
+        assert everywhere == [
+            one.message.content for one in party.conversations.search(words, conversation="Pier", limit=limit)
+        ]
+        return [texts.index(text) for text in everywhere]
+
+    assert search("lamp harbour") == [4, 0]
+    assert search("lamp harbour", limit=1) == [4]
+    assert search('"harbour lamp"') == search("“Harbour  Lamp”") == [0]
+    assert search('"no lamp" HARBOUR') == [4]
+    assert search("elan") == search("ÉLAN") == search("e\u0301lan") == [1]
+    assert search("маяк") == [2]
+    assert search("灯 港口") == search("港口的灯") == [3]
+    assert search("灯港口") == search("lamp boat") == []
+
+
+def test_a_search_of_all_conversations_finds_the_newest_messages_first(party: ProjectHandle) -> None:
+    say(party, "Ann", "lamp 0")
+    party.conversations.start(("Ann",), title="Quay")
+    for number in range(1, 4):
+        party.conversations.record("Quay" if number % 2 else "Pier", f"lamp {number}", speaker="Ann")
+    found = party.conversations.search("LAMP", limit=3)
+    assert [(one.message.content, one.title) for one in found] == [
+        ("lamp 3", "Quay"),
+        ("lamp 2", "Pier"),
+        ("lamp 1", "Quay"),
+    ]
 
 
 def test_wrong_names_and_absent_people_are_refused(party: ProjectHandle) -> None:
@@ -425,3 +486,34 @@ def test_a_conversation_without_a_title_has_its_first_words(party: ProjectHandle
     assert "Only for you" not in found.opening
     party.conversations.rename(ident, "The captain")
     assert party.conversations.get(ident).opening == ""
+
+
+def test_a_page_of_some_conversations_has_their_numbers_in_the_list_of_all(party: ProjectHandle) -> None:
+    """Also where several changed at the same moment; and each says who was there, on its own branch."""
+    for number in range(12):
+        party.conversations.start(("Ann", "Mara") if number % 3 else ("Ann", "Bo"), title=f"Talk {number}")
+    party.conversations.record("Talk 4", "One.", speaker="Ann")
+    party.conversations.leave("Talk 4", "Mara")
+    party.conversations.record("Talk 4", "Two.", speaker="Ann")
+    party.conversations.record(
+        "Talk 4", "Three.", speaker="Mara", after=party.conversations.get_message("Talk 4", "1").id
+    )
+    assert party.store is not None
+    with party.store.write(project="party") as tx:
+        for number in (1, 2, 3, 7):
+            tx.update_rows(
+                conversations, {"changed": "2026-01-01T00:00:00.000000Z"}, conversations.c.title == f"Talk {number}"
+            )
+    everything = party.conversations.list_page(limit=100)
+    numbers = {one.record.id: number for number, one in enumerate(everything.conversations, start=1)}
+    assert everything.numbers == numbers
+    found = party.conversations.list_page(("Mara",), limit=5)
+    pages = [found, party.conversations.list_page(("Mara",), limit=5, page=2)]
+    assert {ident: number for page in pages for ident, number in page.numbers.items()} == {
+        one.record.id: numbers[one.record.id]
+        for one in everything.conversations
+        if "persona:Mara" in one.record.conv_key
+    }
+    for one in everything.conversations:
+        assert one.attendance.equals(party.conversations.get(one.record.id).attendance)
+        assert party.conversations.get(str(numbers[one.record.id])).record.id == one.record.id

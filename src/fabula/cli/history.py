@@ -29,7 +29,8 @@ from fabula.core.fragment import Role
 from fabula.core.messages import join_names, message, plural
 
 if TYPE_CHECKING:
-    from fabula.conversation.history import FoundMessage, ParticipantMatch
+    from fabula.conversation.history import ParticipantMatch
+    from fabula.conversation.message_search import FoundMessage
     from fabula.conversation.model import Message
     from fabula.conversation.participants import Participants
     from fabula.workspace.conversations import ConversationDetails
@@ -323,7 +324,7 @@ def search(
     store: STORE = None,
     as_json: JSON = False,
 ) -> None:
-    """Find messages that contain some words, the newest first.
+    """Find messages that contain all of these words, the newest first. A phrase stands in quotes.
 
     Example: fabula history search "The Lantern Coast" "the lamp"
     """

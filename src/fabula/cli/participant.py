@@ -23,11 +23,13 @@ from fabula.cli.opening import open_project
 from fabula.cli.options import IDS, JSON, OVERWRITE, PROJECT, STORE
 from fabula.cli.output import print_json, print_line, print_warnings, render, report, say, shorten
 from fabula.cli.tables import Column, print_list
+from fabula.core.ids import format_time
 from fabula.core.messages import Sentence, join_names, message, plural
 
 if TYPE_CHECKING:
     from fabula.conversation.cards import CardTexts
     from fabula.conversation.participants import Participant
+    from fabula.conversation.persona_revisions import PersonaRevision
 
 PARTICIPANT = Annotated[str, Argument(help="A participant, by name, alias, number or id.")]
 ALIASES = Annotated[list[str] | None, Option("--alias", help="Another name or nickname; may be given several times.")]
@@ -148,6 +150,36 @@ def edit(
             name, new_name=new_name, aliases=alias, persona=persona, card=card, is_gone=gone
         )
     report(describe_participant(changed), message("{name} is changed.", name=changed.name or changed.id), as_json)
+
+
+@commands.command()
+def personas(
+    project: PROJECT,
+    name: PARTICIPANT,
+    restore: Annotated[int | None, Option("--restore", help="The number of a persona to take again.")] = None,
+    store: STORE = None,
+    as_json: JSON = False,
+) -> None:
+    """List the personas that a participant had, the present one first, or take one of them again.
+
+    Example: fabula participant personas "The Lantern Coast" Mara --restore 1
+    """
+    from fabula.workspace.schemas.conversations import describe_participant, describe_persona
+
+    with open_project(project, store) as opened:
+        if restore is not None:
+            changed = opened.participants.restore_persona(name, restore)
+            sentence = message("{name} is changed.", name=changed.name or changed.id)
+            report(describe_participant(changed), sentence, as_json)
+            return
+        found = opened.participants.list_personas(name)
+    columns: list[Column[PersonaRevision]] = [
+        Column(message("persona"), lambda one: shorten(one.persona, 200), wraps=True),
+        Column(message("until"), lambda one: format_time(one.replaced) if one.replaced else ""),
+    ]
+    numbers = {str(one.revision): one.revision for one in found}
+    empty = message("There is no persona yet.")
+    print_list(found, describe_persona, columns, empty, as_json, id_of=lambda one: str(one.revision), numbers=numbers)
 
 
 @commands.command("import")

@@ -1,4 +1,4 @@
-"""History of conversations: pages, alternatives, search, deletion; conversations by participants (cnv-1, cnv-5)."""
+"""History of conversations: pages, alternatives, deletion; conversations by participants (cnv-1, cnv-5)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Literal
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Row, and_, desc, literal, or_
+from sqlalchemy import Row, Text, and_, bindparam, desc, literal, or_
 
 from fabula.conversation.edits import NOTHING_DUE, ConversationRecord, add_messages, check_length
 from fabula.conversation.mode_states import choose_states, pass_on_state
@@ -19,6 +19,7 @@ from fabula.conversation.tables import conversations, messages, presence
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import current_timestamp
 from fabula.core.messages import join_names, message
+from fabula.store.queries import CountQuery
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.truncation import shorten_to_line
@@ -31,6 +32,16 @@ _MAX_COUNTED = 4 * _MAX_SORTED  # conversations of one participant; whoever has 
 _LATEST_FIRST = (desc(conversations.c.changed), conversations.c.id)
 _LATEST = 10_000  # conversations that are looked through for these
 _BATCH = 500  # ids in one query
+_id = conversations.c.id + ""  # an expression, so that the database looks for the moment and not for the id
+_is_before = or_(conversations.c.changed > bindparam("at"), _id < bindparam("id", type_=Text))
+_COUNT_BEFORE = CountQuery(conversations, conversations.c.changed >= bindparam("at"), _is_before)
+_COUNT_BETWEEN = CountQuery(
+    conversations,
+    conversations.c.changed >= bindparam("at"),
+    conversations.c.changed <= bindparam("last_at"),
+    or_(conversations.c.changed < bindparam("last_at"), _id >= bindparam("last_id", type_=Text)),
+    _is_before,
+)
 
 
 class HistoryPage(Struct, frozen=True):
@@ -46,14 +57,6 @@ class TreeMessage(Struct, frozen=True):
     message: Message
     parent_id: str | None
     is_active: bool
-
-
-class FoundMessage(Struct, frozen=True):
-    """A message that a search found, and the conversation it belongs to."""
-
-    conversation_id: str
-    message: Message
-    title: str = ""  # of the conversation
 
 
 def read_page(reading: ReadTransaction, conversation_id: str, *, before: str | None, limit: int) -> HistoryPage:
@@ -153,31 +156,20 @@ def find_newest_leaf(reading: ReadTransaction, message_id: str) -> str:
 def load_openings(reading: ReadTransaction, conversation_ids: Iterable[str]) -> dict[str, str]:
     """Return how conversations begin, by id: the first words that everybody heard, on one line."""
     ids = sorted(conversation_ids)
-    where = (messages.c.conversation_id.in_(ids), messages.c.number <= _OPENING_MESSAGES)
+    found: dict[str, str] = {}
+    for number in (0, _OPENING_MESSAGES):  # most begin with a message that everybody heard
+        missing = [ident for ident in ids if ident not in found]
+        for start in range(0, len(missing), _BATCH):
+            found |= _load_first_heard(reading, missing[start : start + _BATCH], number)
+    return {ident: shorten_to_line(content, _OPENING_LENGTH) for ident, content in found.items()}
+
+
+def _load_first_heard(reading: ReadTransaction, ids: Sequence[str], last_number: int) -> dict[str, str]:
+    """Load the first message of each conversation that everybody heard, up to a number."""
+    where = (messages.c.conversation_id.in_(ids), messages.c.number <= last_number)
     order = (desc(messages.c.number),)  # so that the first one is what the dictionary keeps
-    columns = ("conversation_id", "content", "audience")
-    rows = reading.rows(messages, *where, order=order, only=columns) if ids else ()
-    heard = (row for row in rows if row.audience is None and row.content.strip())
-    return {row.conversation_id: shorten_to_line(row.content, _OPENING_LENGTH) for row in heard}
-
-
-def search_messages(
-    reading: ReadTransaction, text: str, *, conversation_id: str | None = None, limit: int
-) -> list[FoundMessage]:
-    """Return the messages that contain a text, in any case, the newest first."""
-    where: list[ColumnElement[bool]] = [
-        messages.c.content.icontains(text, autoescape=True),
-        *(() if conversation_id is None else (messages.c.conversation_id == conversation_id,)),
-    ]
-    by_number = (desc(messages.c.number),)  # which an index knows: what is frequent is found without reading everything
-    order = (desc(messages.c.at), *by_number) if conversation_id is None else by_number
-    rows = reading.rows(messages, *where, order=order, limit=limit)
-    named = conversations.c.id.in_({row.conversation_id for row in rows})
-    titles = {row.id: row.title for row in reading.rows(conversations, named, only=("id", "title"))} if rows else {}
-    return [
-        FoundMessage(row.conversation_id, read_struct(Message, row), titles.get(row.conversation_id, ""))
-        for row in rows
-    ]
+    rows = reading.rows(messages, *where, order=order, only=("conversation_id", "content", "audience"))
+    return {row.conversation_id: row.content for row in rows if row.audience is None and row.content.strip()}
 
 
 def find_conversations(
@@ -187,6 +179,43 @@ def find_conversations(
 
     `exact`: these and nobody else; `subset`: all of these, and maybe others; `intersection`: any of these.
     """
+    return [read_struct(ConversationRecord, row) for row in _find_rows(reading, participants, match, limit, None)]
+
+
+def find_conversation_ids(reading: ReadTransaction, participants: Iterable[str], *, limit: int) -> list[str]:
+    """Return the ids of conversations in which all of these take part, and maybe others, the latest first."""
+    return [row.id for row in _find_rows(reading, participants, "subset", limit, ("id", "conv_key"))]
+
+
+def number_conversations(reading: ReadTransaction, found: Sequence[ConversationRecord]) -> dict[str, int]:
+    """Return the numbers of conversations in the list of all, by id; the latest first, as they are given here."""
+    numbers: dict[str, int] = {}
+    count, last = 0, None
+    for one in found:
+        here = {"at": one.changed_at, "id": one.id}
+        if last is None:
+            count = reading.query(_COUNT_BEFORE, **here)[0][0]
+        else:
+            count += reading.query(_COUNT_BETWEEN, **here, last_at=last.changed_at, last_id=last.id)[0][0]
+        numbers[one.id], last = count + 1, one
+    return numbers
+
+
+def load_records(reading: ReadTransaction, conversation_ids: Sequence[str]) -> list[ConversationRecord]:
+    """Load the rows of conversations, in this order."""
+    rows = reading.rows(conversations, conversations.c.id.in_(conversation_ids)) if conversation_ids else ()
+    records = {row.id: read_struct(ConversationRecord, row) for row in rows}
+    return [records[one] for one in conversation_ids if one in records]
+
+
+def _find_rows(
+    reading: ReadTransaction,
+    participants: Iterable[str],
+    match: ParticipantMatch,
+    limit: int | None,
+    only: Sequence[str] | None,
+) -> Sequence[Row[Any]]:
+    """Find conversations, the latest first; `only` has the columns that are wanted, with `conv_key`."""
     wanted = sorted({base_id(one) for one in participants})
     if not wanted:
         return []
@@ -195,8 +224,8 @@ def find_conversations(
     if match == "exact":
         is_exact = conversations.c.conv_key == conv_key(wanted)
         is_frequent = limit is not None and reading.count(conversations, is_exact, limit=_MAX_SORTED) == _MAX_SORTED
-        rows = reading.rows(conversations, is_exact, order=_LATEST_FIRST if is_frequent else by_time, limit=limit)
-        return [read_struct(ConversationRecord, row) for row in rows]
+        order = _LATEST_FIRST if is_frequent else by_time
+        return reading.rows(conversations, is_exact, order=order, limit=limit, only=only)
     counts = {one: reading.count(presence, presence.c.participant_id == one, limit=_MAX_COUNTED) for one in wanted}
     candidates = min(counts.values()) if match == "subset" else sum(counts.values())
     has_each = [presence.c.participant_id == one for one in sorted(wanted, key=lambda one: counts[one])]
@@ -204,18 +233,22 @@ def find_conversations(
     if limit is not None and candidates > _MAX_SORTED:
         ids = reading.related_ids(presence, "conversation_id", clauses, limit=_MAX_SORTED + 1)
         if len(ids) <= _MAX_SORTED:
-            rows = reading.rows(conversations, conversations.c.id.in_(ids), order=by_time, limit=limit)
-            return [read_struct(ConversationRecord, row) for row in rows]
-        found = _find_among_latest(reading, wanted, match, limit)
+            return reading.rows(conversations, conversations.c.id.in_(ids), order=by_time, limit=limit, only=only)
+        found = _find_among_latest(reading, wanted, match, limit, only)
         if len(found) == limit:
             return found
-    rows = reading.rows_related(conversations, presence, "conversation_id", clauses, order=by_time, limit=limit)
-    return [read_struct(ConversationRecord, row) for row in rows]
+    return reading.rows_related(
+        conversations, presence, "conversation_id", clauses, order=by_time, limit=limit, only=only
+    )
 
 
 def _find_among_latest(
-    reading: ReadTransaction, wanted: Sequence[str], match: ParticipantMatch, limit: int
-) -> list[ConversationRecord]:
+    reading: ReadTransaction,
+    wanted: Sequence[str],
+    match: ParticipantMatch,
+    limit: int,
+    only: Sequence[str] | None,
+) -> list[Row[Any]]:
     """Find conversations of people who take part in many among the latest ones; the others are not looked at."""
     oldest = reading.rows(conversations, order=_LATEST_FIRST[:1], limit=1, only=("changed",), offset=_LATEST)
     key = literal("|") + conversations.c.conv_key + "|"
@@ -224,12 +257,8 @@ def _find_among_latest(
     if oldest:
         clauses.append(conversations.c.changed > oldest[0].changed)
     takes_part = all if match == "subset" else any
-    found = (
-        read_struct(ConversationRecord, row)
-        for row in reading.rows(conversations, *clauses, order=_LATEST_FIRST, limit=limit)
-        if takes_part(one in row.conv_key.split("|") for one in wanted)
-    )
-    return list(found)
+    rows = reading.rows(conversations, *clauses, order=_LATEST_FIRST, limit=limit, only=only)
+    return [row for row in rows if takes_part(one in row.conv_key.split("|") for one in wanted)]
 
 
 def record_message(

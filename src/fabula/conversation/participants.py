@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct, field
+from sqlalchemy import Row
 
 from fabula.conversation.model import Message, add_audience
-from fabula.conversation.tables import participants
+from fabula.conversation.tables import MAX_PERSONAS, participants, personas
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import is_encodable
 from fabula.core.ids import current_timestamp
@@ -117,8 +118,18 @@ def save_participant(
         values["name"] = values["name"] or row.name
         if is_revised or (row.persona, row.card) != (participant.persona, participant.card):
             values["revision"] = row.revision + 1
+            _keep_persona(tx, row, at)
         tx.update_row(participants, {"id": ident}, values, expected=expected)
     return get_participant(tx, ident)
+
+
+def _keep_persona(tx: WriteTransaction, row: Row[Any], at: str) -> None:
+    """Keep the persona of a participant's row, which another one replaces; of too many, the latest are kept."""
+    own = personas.c.participant_id == row.id
+    tx.delete_rows(personas, own, personas.c.revision == row.revision)
+    tx.delete_rows(personas, own, personas.c.revision <= row.revision - MAX_PERSONAS)
+    values = {"participant_id": row.id, "revision": row.revision, "persona": row.persona, "replaced": at}
+    tx.insert(personas, values)
 
 
 def get_participant(reading: ReadTransaction, participant_id: str) -> Participant:

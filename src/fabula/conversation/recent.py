@@ -9,19 +9,21 @@ them. In a project without a story everyone may know them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import Row, desc
+from sqlalchemy import desc
 
+from fabula.context.gate import judge_visibility
 from fabula.context.gather import FunctionSource
 from fabula.context.request import SourceRequest
 from fabula.conversation.cards import Cards
 from fabula.conversation.documents import get_document_id
-from fabula.conversation.model import Conversations, ConversationState, is_announcement
+from fabula.conversation.edits import ConversationRecord
+from fabula.conversation.light_summaries import SEARCHED_MESSAGES, RecentConversation, get_state, summarise_lightly
+from fabula.conversation.model import Conversations
 from fabula.conversation.personas import place_for_listeners
 from fabula.conversation.presence import Attendance, load_attendance
+from fabula.conversation.recaps.snapshot import RecapSnapshot
 from fabula.conversation.snapshot import load_newest_messages
 from fabula.conversation.tables import conversations
 from fabula.core.fragment import Fragment, Layer
@@ -31,23 +33,10 @@ from fabula.core.view import Project, View
 from fabula.store.queries import RowQuery
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
-from fabula.text.truncation import shorten_to_line
 
 MAX_RECENT = 3  # conversations in one prompt
-TITLE_CHARS, SNIPPET_CHARS = 60, 160
-_SEARCHED_MESSAGES = 8  # the newest messages, searched for public ones
 # One more than a prompt holds, because the current conversation is left out.
 _LATEST = RowQuery(conversations, order=(desc(conversations.c.changed), conversations.c.id), limit=MAX_RECENT + 1)
-
-
-class RecentConversation(Struct, frozen=True):
-    """The title and snippets of a conversation, and who may know them."""
-
-    id: str
-    state: ConversationState
-    title: str
-    snippets: tuple[str, ...]
-    known_to: frozenset[str] | None  # None: the writer's own conversation
 
 
 class RecentConversations:
@@ -78,55 +67,75 @@ def load_recent_conversations(
     known = {one.id: one for one in previous.all} if previous is not None else {}
     found = []
     for row in reading.query(_LATEST):
-        old, state = known.get(row.id), read_struct(ConversationState, row)
-        is_same = old is not None and old.state == state
-        found.append(old if old is not None and is_same else _load_one(reading, row, state, loaded, cards or Cards()))
+        old, record = known.get(row.id), read_struct(ConversationRecord, row)
+        is_same = old is not None and (old.state, old.changed_at) == (get_state(record), record.changed_at)
+        found.append(old if old is not None and is_same else _load_one(reading, record, loaded, cards or Cards()))
     return previous if previous is not None and previous.all == tuple(found) else RecentConversations(project, found)
 
 
 def offer_recent_conversations(source_request: SourceRequest, view: View) -> Iterable[Fragment]:
-    """Offer the latest conversations except the current one, one or two lines each."""
-    recent = view.snapshot(RecentConversations)
-    if recent is None or not recent.all:
+    """Offer the latest other conversations, one or two lines each: among people, those that all of them know."""
+    recent, conversations = view.snapshot(RecentConversations), view.snapshot(Conversations)
+    if recent is None:
         return ()
-    fragments = recent.story_fragments if view.timeline.entries else recent.chat_fragments
-    if source_request.vantage.position is not None:
-        fragments = recent.author_fragments
-    request = source_request.request
-    current = f"talk:{request.conversation_id}"
-    conversations = view.snapshot(Conversations)
-    attendance = conversations.attendances.get(request.conversation_id) if conversations is not None else None
-    found = [one for one in fragments if one.source != current and _is_shared(one, attendance)][:MAX_RECENT]
+    current = source_request.request.conversation_id
+    attendance = conversations.attendances.get(current) if conversations is not None else None
+    if attendance is not None and source_request.vantage.position is None:
+        found = _find_shared(recent, current, attendance, source_request, view)
+    else:
+        fragments = recent.story_fragments if view.timeline.entries else recent.chat_fragments
+        if source_request.vantage.position is not None:
+            fragments = recent.author_fragments
+        found = [one for one in fragments if one.conversation_id != current][:MAX_RECENT]
     return found if attendance is None else [place_for_listeners(one, attendance, source_request) for one in found]
 
 
-def _is_shared(fragment: Fragment, attendance: Attendance | None) -> bool:
+def _find_shared(
+    recent: RecentConversations,
+    current: str,
+    attendance: Attendance,
+    source_request: SourceRequest,
+    view: View,
+) -> list[Fragment]:
+    """Find the latest conversations that everybody present knows; of others only those that nobody here knows.
+
+    The gate refuses these, which the trace shows, and they take no places.
+    """
+    snapshot = view.snapshot(RecapSnapshot)
+    recaps = snapshot.by_conversation.get(current) if snapshot is not None else None
+    known = {one.id: one for one in (*recent.all, *(recaps.related.summaries if recaps is not None else ()))}
+    own_known_to = frozenset[str]() if view.timeline.entries else None
+    found: list[Fragment] = []
+    age = 0
+    for one in sorted(known.values(), key=lambda one: (one.changed_at, one.id), reverse=True):
+        if age == MAX_RECENT:
+            break
+        if one.id != current and one.snippets and _is_shared(one.known_to, attendance):
+            fragment = _make_fragment(view.project, age, one, own_known_to)
+            found.append(fragment)
+            age += judge_visibility(fragment, source_request.vantage, view.timeline) is None
+    return found
+
+
+def _is_shared(known_to: frozenset[str] | None, attendance: Attendance) -> bool:
     """Whether everybody present knows a conversation, or nobody, which the gate judges; what only some know is left."""
-    if attendance is None or fragment.known_to is None or attendance.present.isdisjoint(fragment.known_to):
+    if known_to is None or attendance.present.isdisjoint(known_to):
         return True
-    return attendance.present <= fragment.known_to
+    return attendance.present <= known_to
 
 
 RECENT_CONVERSATION_SOURCE = FunctionSource(name="talks", function=offer_recent_conversations, blocking=False)
 
 
 def _load_one(
-    reading: ReadTransaction, row: Row[Any], state: ConversationState, loaded: Conversations | None, cards: Cards
+    reading: ReadTransaction, record: ConversationRecord, loaded: Conversations | None, cards: Cards
 ) -> RecentConversation:
-    if loaded is not None and loaded.states.get(row.id) == state:
-        newest, attendance = loaded.messages[row.id][-_SEARCHED_MESSAGES:], loaded.attendances[row.id]
+    if loaded is not None and loaded.states.get(record.id) == get_state(record):
+        newest, attendance = loaded.messages[record.id], loaded.attendances[record.id]
     else:
-        newest = load_newest_messages(reading, row.id, row.leaf_id, limit=_SEARCHED_MESSAGES)
-        attendance = load_attendance(reading, row.id, row)
-    said = [one for one in reversed(newest) if one.final and not is_announcement(one) and not cards.is_greeting(one)]
-    public = [one for one in said if one.audience is None]
-    question = next((one for one in public if one.role == "user"), None)
-    reply = next((one for one in public if one.role == "assistant"), None)
-    quoted = sorted((one for one in (question, reply) if one is not None), key=lambda one: one.number or 0)
-    title = shorten_to_line(row.title or (quoted[0].prompt_text if quoted else ""), TITLE_CHARS)
-    snippets = tuple(text for one in quoted if (text := shorten_to_line(one.prompt_text, SNIPPET_CHARS)))
-    listeners = attendance.find_common_listeners(quoted)
-    return RecentConversation(row.id, state, title, snippets, listeners)
+        newest = load_newest_messages(reading, record.id, record.leaf_id, limit=SEARCHED_MESSAGES)
+        attendance = load_attendance(reading, record.id)
+    return summarise_lightly(record, newest, attendance, cards)
 
 
 def _make_fragment(

@@ -35,6 +35,7 @@ TextOrigin = Literal["model", "hand"]  # who wrote a summary or a recap
 
 MAX_TEXTS = 1_000  # fixed prompts, or items of the biography, of one participant
 MAX_TEXT_CHARACTERS = 20_000  # of each
+MAX_PERSONAS = 100  # earlier ones of one participant that are kept, the latest
 
 
 def check_participant_text(text: str) -> str:
@@ -66,6 +67,27 @@ participants = project_table(
     *timestamp_columns(),
     version_column(),
     text_column("card"),  # the id of the lorebook that the character's card is kept with
+)
+
+# The persona of each earlier revision of a participant
+personas = project_table(
+    "personas",
+    TableInfo(
+        area=PARTICIPANT_AREA,
+        owner="project",
+        item="participant_id",
+        max_each=GroupLimit(
+            group=lambda row: row.get("participant_id"),
+            names=lambda row: [str(row["revision"])],
+            most=MAX_PERSONAS,
+        ),
+    ),
+    Column("participant_id", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    text_column("persona"),
+    text_column("replaced"),  # when another one took its place
+    project_foreign_key(["participant_id"], "participants"),
+    key=("participant_id", "revision"),
 )
 
 conversations = project_table(

@@ -266,7 +266,10 @@ _HISTORY = (
         minimum=0,
         maximum=1_000_000,
         scopes=_BOTH,
-        sentence=message("How many tokens of the conversation a prompt shows, the newest messages first."),
+        sentence=message(
+            "How many tokens of the conversation a prompt shows at most, the newest messages first. "
+            "When a chat has more, about a quarter of that stays, and grows again."
+        ),
         without_value=message("as the recipe says, 4000 in all that come with Fabula"),
     ),
 )

@@ -22,6 +22,7 @@ from sqlalchemy import (
     Text,
     bindparam,
     delete,
+    func,
     insert,
     select,
     update,
@@ -99,6 +100,15 @@ class RowQuery:
         values[OWNER] = owner_id
         compiled = self._statement.compile(dialect, _check_plain(self.table, values))
         return compiled.sql, compiled.make_parameters(values)
+
+
+class CountQuery(RowQuery):
+    """A query for the number of rows of one table, in the first column of its only row."""
+
+    def __init__(self, table: Table, *where: ColumnElement[bool]) -> None:
+        self.table = table
+        clauses = (*check_clauses(table, where), _match_owner(table))
+        self._statement = PreparedStatement(select(func.count()).select_from(table).where(*clauses))
 
 
 class RowReader(Protocol):

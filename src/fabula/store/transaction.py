@@ -152,13 +152,14 @@ class ReadTransaction:
         *,
         order: Order,
         limit: int | None,
+        only: Sequence[str] | None = None,
     ) -> Sequence[Row[Any]]:
         """The owner's rows of a table that a related table names by their id in `key`, with a row for every clause.
 
         The first clause should match the fewest rows.
         """
         ids = self._select_related(related, key, clauses)
-        query = select_rows(table, (), order, limit).where(self._owned(table), table.c.id.in_(ids))
+        query = select_rows(table, (), order, limit, only).where(self._owned(table), table.c.id.in_(ids))
         return self._connection.execute(query).all()
 
     def related_ids(self, related: Table, key: str, clauses: Sequence[ColumnElement[bool]], *, limit: int) -> list[str]:

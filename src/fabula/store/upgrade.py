@@ -18,7 +18,7 @@ from fabula.store.backup import back_up
 from fabula.store.connections import begin
 from fabula.store.tables import owner_versions
 
-LATEST_VERSION = "0028"
+LATEST_VERSION = "0029"
 _LOCK = 0x0FAB01A  # the advisory lock of processes that upgrade one PostgreSQL store
 
 

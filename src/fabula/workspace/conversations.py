@@ -13,7 +13,8 @@ from fabula.conversation import edits, history
 from fabula.conversation.cards import CardTexts
 from fabula.conversation.documents import get_document_id
 from fabula.conversation.edits import ConversationRecord, MessageEvent
-from fabula.conversation.history import FoundMessage, HistoryPage, ParticipantMatch, TreeMessage
+from fabula.conversation.history import HistoryPage, ParticipantMatch, TreeMessage
+from fabula.conversation.message_search import FoundMessage, search_messages
 from fabula.conversation.model import DEFAULT_NOTE_DEPTH, GREETING, NOTE, AuthorNote, Message, MessageKind
 from fabula.conversation.participants import (
     Participant,
@@ -24,7 +25,7 @@ from fabula.conversation.participants import (
     strip_revision,
 )
 from fabula.conversation.personas import find_card
-from fabula.conversation.presence import Attendance, load_attendance, load_end
+from fabula.conversation.presence import Attendance, load_attendance, load_attendances, load_end
 from fabula.conversation.tables import conversations, messages
 from fabula.core.decoding import explain_decode_error
 from fabula.core.errors import Code, FabulaError
@@ -45,7 +46,6 @@ from fabula.workspace.names import (
     find_participant,
     list_all_names,
     load_chapter_titles,
-    name_conversations,
 )
 from fabula.workspace.participants import PLAYER, ensure_participant
 from fabula.workspace.verbs import ProjectVerbs, label_addition, label_change, label_removal
@@ -119,16 +119,19 @@ class ConversationVerbs(ProjectVerbs):
             size = limit or int(read_values(reading, (PAGE_SIZE,))[PAGE_SIZE])
             offset = (max(page, 1) - 1) * size
             found = _find(reading, view, participants, match, size + 1, offset)
-            numbers = {one.id: one.number or 0 for one in name_conversations(None, reading)}
             shown = tuple(found[:size])
-            own = {one.record.id: numbers[one.record.id] for one in shown}
-            return ConversationPage(shown, max(page, 1), len(found) > size, own)
+            if participants:
+                numbers = history.number_conversations(reading, [one.record for one in shown])
+            else:
+                numbers = {one.record.id: number for number, one in enumerate(shown, start=offset + 1)}
+            return ConversationPage(shown, max(page, 1), len(found) > size, numbers)
 
     def get(self, conversation: str) -> ConversationDetails:
         """Return one conversation, by its id or title."""
         with self._read() as reading:
             ident = find_conversation(None, reading, conversation)
-            return _load_details(reading, [edits.get_conversation(reading, ident)])[0]
+            people = load_participants(reading)
+            return _load_details(reading, [edits.get_conversation(reading, ident)], people)[0]
 
     def rename(self, conversation: str, title: Title, *, expected_version: int | None = None) -> int:
         """Give a conversation another title; return its new version."""
@@ -344,10 +347,13 @@ class ConversationVerbs(ProjectVerbs):
             return get_title(reading, conversation)
 
     def search(self, text: str, *, conversation: str | None = None, limit: PositiveInt = 20) -> list[FoundMessage]:
-        """Find messages that contain a text, the newest first."""
+        """Find messages that contain all words of a text, whatever their order, case and accents, the newest first.
+
+        What stands in quotes stays together.
+        """
         with self._read() as reading:
             ident = None if conversation is None else find_conversation(None, reading, conversation)
-            return history.search_messages(reading, text, conversation_id=ident, limit=limit)
+            return search_messages(reading, text, conversation_id=ident, limit=limit)
 
 
 def _choose_branch(tx: WriteTransaction, conversation_id: str, message_id: str) -> None:
@@ -372,15 +378,16 @@ def _find(
         found = history.find_conversations(reading, ids, match, limit=last)[offset:]
     else:
         found = edits.list_conversations(reading, limit=limit, offset=offset)
-    return _load_details(reading, found)
+    return _load_details(reading, found, view.snapshot(Participants) or load_participants(reading))
 
 
-def _load_details(reading: ReadTransaction, found: Sequence[ConversationRecord]) -> list[ConversationDetails]:
-    people, named = load_participants(reading), _name_by_chapters(reading, found)
+def _load_details(
+    reading: ReadTransaction, found: Sequence[ConversationRecord], people: Participants
+) -> list[ConversationDetails]:
+    named = _name_by_chapters(reading, found)
     openings = history.load_openings(reading, (one.id for one in named if not one.title))
-    return [
-        ConversationDetails(one, load_attendance(reading, one.id), people, openings.get(one.id, "")) for one in named
-    ]
+    attendances = load_attendances(reading, [one.id for one in named])
+    return [ConversationDetails(one, attendances[one.id], people, openings.get(one.id, "")) for one in named]
 
 
 def get_title(reading: ReadTransaction, conversation: str) -> str:

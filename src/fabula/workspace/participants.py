@@ -20,10 +20,11 @@ from fabula.conversation.participants import (
     list_participants,
     save_participant,
 )
+from fabula.conversation.persona_revisions import PersonaRevision, list_personas
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import Role
 from fabula.core.ids import new_id
-from fabula.core.messages import Sentence, advise, message
+from fabula.core.messages import Sentence, advise, join_names, message
 from fabula.core.view import View
 from fabula.formats.bounded_import import read_bounded
 from fabula.formats.lore.cards import parse_card
@@ -174,6 +175,30 @@ class ParticipantVerbs(ProjectVerbs):
             if values.get("card"):
                 values["card"] = check_card_book(find_lorebook(tx, values["card"]))
             return save_participant(tx, replace(known, **values), expected=expected_version)
+
+    def list_personas(self, name: str) -> list[PersonaRevision]:
+        """List the personas that a participant had, the present one first; each message has the revision that spoke."""
+        view = self._view
+        with self._read() as reading:
+            return list_personas(reading, get_participant(reading, find_participant(view, reading, name)))
+
+    def restore_persona(self, name: str, revision: int) -> Participant:
+        """Give a participant an earlier persona again, as another revision; the present one stays as it is."""
+        view = self._view
+        with self._write(label_change(message("participant"), name)) as tx:
+            known = get_participant(tx, find_participant(view, tx, name))
+            revisions = {one.revision: one.persona for one in list_personas(tx, known)}
+            if revision not in revisions:
+                raise FabulaError(
+                    Code.STORE_NOT_FOUND,
+                    message(
+                        "{name} has no persona with the number {number}. Known are {numbers}. Nothing was changed.",
+                        name=known.name or known.id,
+                        number=revision,
+                        numbers=join_names(map(str, revisions)),
+                    ),
+                )
+            return save_participant(tx, replace(known, persona=revisions[revision]))
 
     def import_card(
         self, path: str | Path, *, namespace: str = "persona", replace_existing: bool = False

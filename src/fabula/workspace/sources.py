@@ -97,7 +97,7 @@ def _find_message_scope(source_request: SourceRequest, view: View) -> MessageSco
         return None
     snapshot, options = view.snapshot(RecapSnapshot), view.snapshot(RecapOptions) or RecapOptions()
     known = snapshot.by_conversation.get(request.conversation_id) if snapshot is not None else None
-    related = (request.conversation_id, *(known.related if known is not None else ()))
+    related = {request.conversation_id, *(known.related.ids if known is not None else ())}
     return MessageScope(
         frozenset(related if options.relevant_history == "embedding-first" else ()),
         attendance.present,

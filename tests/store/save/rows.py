@@ -102,6 +102,7 @@ ROWS: dict[str, list[Record]] = {
     ],
     "summaries": [{"id": "s", "conversation_id": "desk", "text": "They met."}],
     "recaps": [{"id": "r", "conversation_id": "desk", "text": "So far: fog."}],
+    "personas": [{"participant_id": "game:mira", "revision": 1, "persona": HARD}],
     "fixed_prompts": [{"id": "f", "participant_id": "game:mira", "text": "Be brief."}],
     "biographies": [{"id": "bio", "participant_id": "game:mira", "text": "Born at sea."}],
     "runs": [

@@ -13,6 +13,7 @@ from fabula.core.fragment import Fragment, Layer
 from fabula.core.messages import Sentence, message
 
 _NEARLY_FULL = 0.75  # of the tokens that it may have
+_MESSAGE_STEP = 0.5  # at most, of a window that is capped by messages, which are few
 
 
 class HistoryFit:
@@ -115,6 +116,8 @@ class HistoryFit:
         """Where the history begins after a step: with tokens to spare, so that it need not move again soon."""
         pieces, cap, step = self._pieces, recipe.history_tokens, recipe.history_step
         tokens = available if cap is None else min(available, cap)
+        if self._capped and len(pieces) - self._capped == recipe.history_messages:  # few messages: half of them stay
+            step = min(step, _MESSAGE_STEP)
         spare = int((len(pieces) - self._capped) * step) if self._capped else 0
         first = max(self._find_first(int(tokens * (1 - step))), self._capped + spare)
         return first if first < len(pieces) or unstepped == len(pieces) else len(pieces) - 1

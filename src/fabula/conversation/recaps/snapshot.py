@@ -12,7 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.conversation.cards import Cards
-from fabula.conversation.history import find_conversations
+from fabula.conversation.history import find_conversation_ids, load_records
+from fabula.conversation.light_summaries import RecentConversation, summarise_lightly
 from fabula.conversation.model import Conversations, ConversationState, Message, is_announcement
 from fabula.conversation.participants import Participants
 from fabula.conversation.presence import Attendance, load_attendance, name_present
@@ -30,7 +31,7 @@ from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
 from fabula.text.quotes import head_conversation, render_line
 
-MAX_RELATED = 64  # other conversations of the same participants, the latest
+MAX_RELATED = 500  # other conversations of the same participants, the latest
 MAX_TOGETHER = 64  # who are present; of more, no other conversations are looked for
 MAX_QUOTED = 8  # of these, whose latest messages are read
 QUOTED_MESSAGES = 20  # of each
@@ -49,6 +50,15 @@ class RecapFragment(Struct, frozen=True):
     first_message: int  # -1 where it is not known
 
 
+class RelatedConversations(Struct, frozen=True):
+    """The latest other conversations that all who are present took part in."""
+
+    ids: frozenset[str] = frozenset()  # MAX_RELATED at most
+    has_more: bool = False
+    quoted: tuple[Fragment, ...] = ()  # the latest messages of the latest of them, oldest first
+    summaries: tuple[RecentConversation, ...] = ()  # of those among the latest whose snippets all of them heard
+
+
 class ConversationRecaps(Struct, frozen=True, kw_only=True):
     """What a chat in one conversation can be told of earlier messages."""
 
@@ -60,8 +70,7 @@ class ConversationRecaps(Struct, frozen=True, kw_only=True):
     recaps: tuple[RecapFragment, ...]  # by their rounds
     replaced: tuple[RecapFragment, ...]  # the latest summaries that are in a recap; a prompt may hold them still
     pinned: Mapping[int, Fragment]  # by the number of the message
-    related: tuple[str, ...]  # other conversations that all who are present took part in, the latest first
-    quoted: tuple[Fragment, ...]  # the latest messages of these, oldest first
+    related: RelatedConversations
     # messages as they were offered, by number, age and range of scores; filled by the source
     offered: dict[tuple[int, int, tuple[float, float]], Fragment]
 
@@ -105,9 +114,9 @@ def load_recap_snapshot(
             rounds_until = path[-1].number or 0 if path else -1
             recaps, replaced = loader.make_recaps(stored, attendance, rounds or frozenset())
             offered = {}
-        related, quoted = (known.related, known.quoted) if known is not None else ((), ())
+        related = RelatedConversations() if known is None else known.related
         if known is None or others_changed or known.attendance.present != attendance.present:
-            related, quoted = loader.load_related(name, attendance)
+            related = loader.load_related(name, attendance)
         found[name] = ConversationRecaps(
             state=state,
             stored=stored,
@@ -118,7 +127,6 @@ def load_recap_snapshot(
             replaced=replaced,
             pinned=loader.find_pinned(name, path, attendance, earlier),
             related=related,
-            quoted=quoted,
             offered=offered if len(offered) < MAX_OFFERED else {},
         )
     return RecapSnapshot(found)
@@ -137,8 +145,8 @@ def relate_to(
     known = snapshot.by_conversation.get(name)
     if known is None or known.attendance.present == attendance.present:
         return snapshot
-    related, quoted = _Loader(reading, project, participants, cards).load_related(name, attendance)
-    moved = replace(known, attendance=attendance, related=related, quoted=quoted)
+    related = _Loader(reading, project, participants, cards).load_related(name, attendance)
+    moved = replace(known, attendance=attendance, related=related)
     return RecapSnapshot({**snapshot.by_conversation, name: moved})
 
 
@@ -255,16 +263,20 @@ class _Loader(Struct, frozen=True):
             known_to=attendance.find_knowers(said),
         )
 
-    def load_related(self, name: str, attendance: Attendance) -> tuple[tuple[str, ...], tuple[Fragment, ...]]:
+    def load_related(self, name: str, attendance: Attendance) -> RelatedConversations:
         """Load the other conversations of all who are present, and the latest messages of the latest of them."""
         if not 0 < len(attendance.present) <= MAX_TOGETHER:
-            return (), ()
-        records = find_conversations(self.reading, attendance.present, "subset", limit=MAX_RELATED + 1)
-        others = [one for one in records if one.id != name][:MAX_RELATED]
+            return RelatedConversations()
+        ids = find_conversation_ids(self.reading, attendance.present, limit=MAX_RELATED + 2)
+        others = [one for one in ids if one != name]
         quoted: list[tuple[str, Fragment]] = []
-        for record in others[:MAX_QUOTED]:
+        summaries: list[RecentConversation] = []
+        for record in load_records(self.reading, others[:MAX_QUOTED]):
             own = load_attendance(self.reading, record.id)
             newest = load_newest_messages(self.reading, record.id, record.leaf_id, QUOTED_MESSAGES)
+            summary = summarise_lightly(record, newest, own, self.cards)
+            if summary.known_to is not None and attendance.present <= summary.known_to:
+                summaries.append(summary)
             final = [said for said in newest if said.final]
             for follows, said in zip((None, *final), final, strict=False):
                 if is_announcement(said) or self.cards.is_greeting(said):
@@ -281,7 +293,12 @@ class _Loader(Struct, frozen=True):
                 )
                 quoted.append((said.timestamp, fragment))
         quoted.sort(key=lambda pair: pair[0])
-        return tuple([one.id for one in others]), tuple([fragment for _, fragment in quoted])
+        return RelatedConversations(
+            frozenset(others[:MAX_RELATED]),
+            len(others) > MAX_RELATED,
+            tuple([fragment for _, fragment in quoted]),
+            tuple(summaries),
+        )
 
 
 def make_earlier_fragment(

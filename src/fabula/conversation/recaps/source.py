@@ -16,23 +16,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.context.gate import judge_visibility
-from fabula.context.gather import FunctionSource
 from fabula.context.place import place_own
 from fabula.context.request import Request, SourceRequest
-from fabula.conversation.model import Conversations, Message
+from fabula.context.trace import Reason, Verdict
+from fabula.conversation.model import MAX_SNAPSHOT_MESSAGES, Conversations, Message
 from fabula.conversation.participant_texts import ParticipantText, ParticipantTexts
 from fabula.conversation.participants import Participants
 from fabula.conversation.personas import find_lone_character, place_for_listeners
 from fabula.conversation.presence import Attendance
 from fabula.conversation.recaps.snapshot import (
+    MAX_QUOTED,
+    MAX_RELATED,
     PINNED_SCORE,
     ConversationRecaps,
     RecapFragment,
     RecapSnapshot,
     make_earlier_fragment,
 )
+from fabula.core.errors import Code
 from fabula.core.fragment import EarlierMessage, Fragment, Layer, Tier, Visibility
-from fabula.core.messages import message
+from fabula.core.messages import Sentence, message, plural
 from fabula.core.relevance import EARLIER_MESSAGE, PASSAGE, score_in_range
 from fabula.core.story import Position, Timeline
 from fabula.core.view import View
@@ -41,6 +44,7 @@ from fabula.text.quotes import head_own_conversation, render_line
 RelevantHistory = Literal["classic", "embedding-first"]
 BIOGRAPHY_SCORE = PINNED_SCORE + 0.01
 MAX_EARLIER = 40  # messages that are offered by their time
+MAX_WHISPERS = 100  # and, with these, whispers: no recap will ever cover them
 
 
 class RecapOptions(Struct, frozen=True, kw_only=True):
@@ -87,7 +91,7 @@ def offer_recaps(source_request: SourceRequest, view: View) -> Iterator[Fragment
             chosen = _keep_recaps(kept, chosen, path, first_shown, previous)
         for one in chosen:
             yield place_for_listeners(one.fragment, attendance, source_request)
-        covered = frozenset[int]().union(*(one.heard for one in recaps if is_known(one.fragment)))
+        covered = _find_covered(recaps, source_request, view)
         scores = PASSAGE if options.relevant_history == "classic" else EARLIER_MESSAGE
         yield from _offer_earlier(known, path, first_shown, covered, previous, source_request, view, scores)
     if options.relevant_history == "classic":
@@ -245,20 +249,8 @@ def _offer_earlier(
     They are the same in every request until the window steps, so each is made once.
     """
     people, attendance = view.snapshot(Participants) or Participants(), known.attendance
-    latest: list[tuple[Message, int, frozenset[str] | None]] = []
-    final = [one for one in path if one.final]
-    for place, said in reversed(list(enumerate(final))):
-        number = said.number or 0
-        if len(latest) == MAX_EARLIER:
-            break
-        if number >= first_shown:
-            continue
-        if number in covered and f"history:{said.id}" not in previous:
-            continue
-        knowers = attendance.find_knowers(said)
-        visibility = Visibility(f"history:{said.id}", known_to=knowers)
-        if judge_visibility(visibility, source_request.vantage, view.timeline) is None:
-            latest.append((said, (final[place - 1].number or 0) if place else -1, knowers))
+    uncovered = _list_uncovered(known, path, first_shown, covered, previous, source_request, view, MAX_EARLIER)
+    latest = list(islice(uncovered, MAX_WHISPERS))
     for age, (said, follows, knowers) in reversed(list(enumerate(latest))):
         number = said.number or 0
         key = number, age, scores
@@ -273,8 +265,43 @@ def _offer_earlier(
         yield place_for_listeners(fragment, attendance, source_request)
 
 
+def _list_uncovered(
+    known: ConversationRecaps,
+    path: Sequence[Message],
+    first_shown: int,
+    covered: frozenset[int],
+    previous: frozenset[str],
+    source_request: SourceRequest,
+    view: View,
+    most: int = MAX_SNAPSHOT_MESSAGES,
+) -> Iterator[tuple[Message, int, frozenset[str] | None]]:
+    """List the messages that may be told as earlier ones, the newest first; behind `most` of them whispers alone.
+
+    Beside each stand the number of the message before it, and who knows it.
+    """
+    final, count = [one for one in path if one.final], 0
+    for place, said in reversed(list(enumerate(final))):
+        number = said.number or 0
+        if number >= first_shown or (count >= most and said.audience is None):
+            continue
+        if number in covered and f"history:{said.id}" not in previous:
+            continue
+        knowers = known.attendance.find_knowers(said)
+        if _is_visible(Visibility(f"history:{said.id}", known_to=knowers), source_request, view):
+            count += 1
+            yield said, (final[place - 1].number or 0) if place else -1, knowers
+
+
+def _find_covered(recaps: Iterable[RecapFragment], source_request: SourceRequest, view: View) -> frozenset[int]:
+    """Find the numbers of the messages that a recap or summary tells of which whoever asks may know."""
+    known = (
+        one.heard for one in recaps if judge_visibility(one.fragment, source_request.vantage, view.timeline) is None
+    )
+    return frozenset[int]().union(*known)
+
+
 def _score_by_age(scores: tuple[float, float], age: int) -> float:
-    return score_in_range(scores, 1 - age / MAX_EARLIER)
+    return score_in_range(scores, 1 - age / MAX_EARLIER if age < MAX_EARLIER else 1 / (age + 1))
 
 
 def _offer_latest(
@@ -289,8 +316,63 @@ def _offer_latest(
 def _quote_others(known: ConversationRecaps, source_request: SourceRequest, view: View) -> list[Fragment]:
     """Return the latest messages of other conversations; where they have no place in the story, only the author's."""
     if knows_other_conversations(source_request.request, view.timeline):
-        return list(known.quoted)
-    return [replace(one, since=Position(one.source)) for one in known.quoted]
+        return list(known.related.quoted)
+    return [replace(one, since=Position(one.source)) for one in known.related.quoted]
 
 
-RECAP_SOURCE = FunctionSource(name="recaps", function=offer_recaps, blocking=False)
+def explain_limits(source_request: SourceRequest, view: View) -> Iterator[Verdict]:
+    """Say where earlier messages and other conversations end that a chat is told of, where there are more."""
+    request, conversations = source_request.request, view.snapshot(Conversations)
+    snapshot, language = view.snapshot(RecapSnapshot), view.project.language
+    known = snapshot.by_conversation.get(request.conversation_id) if snapshot is not None else None
+    if known is None or conversations is None:
+        return
+    options, path = view.snapshot(RecapOptions) or RecapOptions(), conversations.messages[request.conversation_id]
+    first_shown = find_first_shown(source_request, view, path) if path else 0
+    covered = _find_covered(known.recaps if options.tells_recaps else (), source_request, view)
+    uncovered = _list_uncovered(known, path, first_shown, covered, frozenset(), source_request, view)
+    is_whispered = [said.audience is not None for said, _, _ in uncovered]
+    whispers = max(sum(is_whispered[MAX_EARLIER:]) - (MAX_WHISPERS - MAX_EARLIER), 0)
+    others = is_whispered[MAX_EARLIER:].count(False)
+    if whispers + others:
+        sentence = message(
+            "No recap covers them, and they are older than the latest {count} messages and {whispers} whispers that "
+            "are offered. Search finds them.",
+            count=MAX_EARLIER,
+            whispers=MAX_WHISPERS - MAX_EARLIER,
+        )
+        title = plural(whispers + others, "1 earlier message", "{count:,} earlier messages")
+        yield _make_verdict("history:earlier", title.render(language), sentence)
+    title = message("Older conversations")
+    if options.relevant_history == "classic" and len(known.related.ids) > MAX_QUOTED:
+        sentence = message("Only the latest {count} conversations of everybody present are told.", count=MAX_QUOTED)
+        yield _make_verdict("talk:others", title.render(language), sentence)
+    elif options.relevant_history == "embedding-first" and known.related.has_more:
+        sentence = message(
+            "Only the latest {count} conversations of everybody present are searched.", count=MAX_RELATED
+        )
+        yield _make_verdict("talk:others", title.render(language), sentence)
+
+
+def _make_verdict(source: str, title: str, cause: Sentence) -> Verdict:
+    return Verdict(source, title, Layer.RETRIEVED, Reason.NOT_CHOSEN, 0, 0.0, cause=cause)
+
+
+class RecapSource:
+    """Offers what a chat is told beside the running conversation, and says where that ends."""
+
+    name = "recaps"
+    unavailable_code = Code.SOURCE_UNAVAILABLE
+    blocking = False
+    runs_first = False
+
+    def fragments(self, source_request: SourceRequest, view: View) -> Iterable[Fragment]:
+        """Fixed prompts, the biography, pinned words, recaps and earlier messages."""
+        return offer_recaps(source_request, view)
+
+    def explain_omitted(self, source_request: SourceRequest, view: View) -> Iterable[Verdict]:
+        """The limits that there is more behind."""
+        return explain_limits(source_request, view)
+
+
+RECAP_SOURCE = RecapSource()

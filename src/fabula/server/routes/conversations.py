@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fabula.access.model import Right
-from fabula.conversation.history import FoundMessage, HistoryPage
+from fabula.conversation.history import HistoryPage
+from fabula.conversation.message_search import FoundMessage
 from fabula.conversation.model import Message
 from fabula.conversation.participants import Participant, Participants
 from fabula.server.routes.route import NOTHING, Answer, Call, Route, make_list, make_optional, make_record, mount
@@ -19,12 +20,14 @@ from fabula.workspace.schemas.conversations import (
     HistoryPageInfo,
     MessageInfo,
     ParticipantInfo,
+    PersonaInfo,
     describe_card,
     describe_conversation,
     describe_found_message,
     describe_message,
     describe_page,
     describe_participant,
+    describe_persona,
 )
 from fabula.workspace.schemas.participant_texts import ParticipantTextInfo, describe_participant_text
 from fabula.workspace.schemas.recaps import RecapInfo, RecapSettingsInfo, describe_recap, describe_recap_settings
@@ -108,6 +111,14 @@ ROUTES = (
                 make_record("ParticipantCard", card=make_optional(_CARD)),
             ),
             Route("PATCH", "/{participant}/card", "edit_card", Right.EDIT, _CARD, {"nickname": "Bosun"}),
+            Route(
+                "GET",
+                "/{participant}/personas",
+                "list_personas",
+                Right.READ,
+                make_list(Answer(PersonaInfo, describe_persona), "revision"),
+            ),
+            Route("POST", "/{participant}/personas/{revision}/restore", "restore_persona", Right.EDIT, PARTICIPANT),
             Route("POST", "/player", "ensure_player", Right.EDIT, PARTICIPANT, {"name": "Ann"}),
         ),
     )

@@ -7,9 +7,11 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from fabula.conversation.cards import CardTexts
-from fabula.conversation.history import FoundMessage, HistoryPage
+from fabula.conversation.history import HistoryPage
+from fabula.conversation.message_search import FoundMessage
 from fabula.conversation.model import Message, get_kind
 from fabula.conversation.participants import Participant, Participants
+from fabula.conversation.persona_revisions import PersonaRevision
 from fabula.conversation.presence import Presence
 from fabula.llm.providers.demo import DEMO_MODEL
 from fabula.workspace.chat_files import ChatExportReport, ChatImportReport
@@ -52,6 +54,15 @@ class ParticipantInfo(Schema):
     entry: str | None
     card: CardInfo | None
     entry_name: str | UnsetType = UNSET
+
+
+class PersonaInfo(Schema):
+    """A persona of a participant, and when another one took its place; `replaced` is empty for the present one."""
+
+    participant_id: str
+    revision: int
+    persona: str
+    replaced: str
 
 
 class PresenceInfo(Schema):
@@ -165,6 +176,11 @@ def describe_participant(
     described = None if card is None else describe_card(card)
     entry_name = UNSET if names is None or entry is None else names.name_entry(entry)
     return describe(ParticipantInfo, participant, entry=entry, card=described, entry_name=entry_name)
+
+
+def describe_persona(persona: PersonaRevision) -> PersonaInfo:
+    """Describe a persona that a participant has or had."""
+    return describe(PersonaInfo, persona)
 
 
 def describe_conversation(details: ConversationDetails) -> ConversationInfo:
