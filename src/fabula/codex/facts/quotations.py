@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from msgspec import Struct
 
@@ -116,23 +117,35 @@ def _find_known_offset(
 def load_quotations(reading: ReadTransaction) -> Quotations:
     """Load the quotations of a project."""
     return Quotations(
-        {
-            row.document_id: tuple(Quotation(*one) for one in row.quotations[:MAX_QUOTATIONS])
-            for row in reading.rows(quotation_rows)
-            if row.quotations
-        }
+        {row.document_id: found for row in reading.rows(quotation_rows) if (found := _read_sentences(row.quotations))}
     )
 
 
-def find_source_hash(reading: ReadTransaction, document_id: str) -> str:
-    """The hash of the text that a model has read for facts of a document; empty where it has read none."""
+class AskedEntries(Struct, frozen=True):
+    """The entries about which a model was asked in a text, and what it quoted of them."""
+
+    ids: frozenset[str] = frozenset()
+    quotations: tuple[Quotation, ...] = ()
+
+
+def find_asked(reading: ReadTransaction, document_id: str, source_hash: str) -> AskedEntries:
+    """About which entries a model was asked in the text of a document with this hash; none where it has changed."""
     row = reading.row(quotation_rows, document_id=document_id)
-    return "" if row is None else str(row.made_from)
+    if row is None or row.made_from != source_hash:
+        return AskedEntries()
+    return AskedEntries(frozenset(one[0] for one in row.quotations), _read_sentences(row.quotations))
 
 
-def store_quotations(tx: WriteTransaction, document_id: str, found: Sequence[Quotation], source_hash: str) -> None:
-    """Store what a model found in a document, in place of what it found before."""
+def store_quotations(
+    tx: WriteTransaction, document_id: str, found: Sequence[Quotation], source_hash: str, asked: Iterable[str] = ()
+) -> None:
+    """Store what a model found in a document, in place of what it found before, and about whom it was asked."""
     tx.delete_rows(quotation_rows, quotation_rows.c.document_id == document_id)
     kept = [(one.entry_id, one.text) for one in found[:MAX_QUOTATIONS]]
+    kept += [(ident, "") for ident in sorted(set(asked).difference(ident for ident, _ in kept))]
     row = {"document_id": document_id, "quotations": kept, "made_from": source_hash, "made": tx.current_time()}
     tx.insert(quotation_rows, row)
+
+
+def _read_sentences(stored: Iterable[Sequence[str]]) -> tuple[Quotation, ...]:
+    return tuple(islice((Quotation(ident, text) for ident, text in stored if text), MAX_QUOTATIONS))
