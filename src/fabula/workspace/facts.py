@@ -6,7 +6,7 @@ a constraint and, like one that is dismissed, is not shown again; its id stays i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -30,7 +30,7 @@ from fabula.workspace.names import find_entry, read_knowers
 from fabula.workspace.verbs import ProjectVerbs
 
 DISMISSED = "facts.dismissed"
-MAX_DISMISSED = 10_000  # facts that stay away; of more, the latest
+MAX_DISMISSED = 6_000  # facts that stay away; of more, the latest. A setting has room for no more
 
 
 class FactUse(StrEnum):
@@ -69,7 +69,7 @@ class UsedFact(Struct, frozen=True):
 
 def load_fact_settings(reading: ReadTransaction, per_entry: int) -> FactSettings:
     """Load which facts stay away."""
-    return FactSettings(frozenset(_read_dismissed(reading)), per_entry)
+    return FactSettings(frozenset(read_dismissed(reading)), per_entry)
 
 
 def find_prompt_use(view: View, fact: Fact) -> FactPromptUse:
@@ -168,7 +168,7 @@ class FactVerbs(ProjectVerbs):
         own = {one.id for one in away} if fact is None else {_find_fact(away, fact).id}
         if own:
             with self._write(message("facts restored: {name}", name=owner.name)) as tx:
-                setting_edits.set_value(tx, DISMISSED, [one for one in _read_dismissed(tx) if one not in own])
+                store_dismissed(tx, [one for one in read_dismissed(tx) if one not in own])
         return len(own)
 
     def _find_entry(self, entry: str) -> Entry:
@@ -181,10 +181,16 @@ def _find_fact(facts: Sequence[Fact], name: str) -> Fact:
 
 
 def _dismiss(tx: WriteTransaction, fact_id: str) -> None:
-    setting_edits.set_value(tx, DISMISSED, [*_read_dismissed(tx), fact_id][-MAX_DISMISSED:])
+    store_dismissed(tx, [*read_dismissed(tx), fact_id])
 
 
-def _read_dismissed(reading: ReadTransaction) -> list[str]:
+def read_dismissed(reading: ReadTransaction) -> list[str]:
+    """Read the ids of the facts that stay away."""
     stored = setting_edits.read_stored(reading, DISMISSED)
     ids = stored.value if stored is not None else []
     return [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []
+
+
+def store_dismissed(tx: WriteTransaction, ids: Iterable[str]) -> None:
+    """Store the ids of the facts that stay away; of too many, the latest."""
+    setting_edits.set_value(tx, DISMISSED, list(ids)[-MAX_DISMISSED:])

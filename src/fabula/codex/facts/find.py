@@ -107,7 +107,7 @@ class FactSentence(Struct, frozen=True, gc=False):
 
     def quote(self, paragraph: str) -> str:
         """The sentence on one line."""
-        return BLANK.sub(" ", paragraph[self.start : self.end]).strip()
+        return quote_span(paragraph, self.start, self.end)
 
 
 class FactNames(Struct, frozen=True):
@@ -127,6 +127,11 @@ class FactNames(Struct, frozen=True):
     def find_kind(self, entry_id: str) -> NameKind:
         """Whether an entry is a person, a place or a thing."""
         return "place" if entry_id in self.places else "thing" if entry_id in self.things else "person"
+
+
+def quote_span(text: str, start: int, end: int) -> str:
+    """What stands between two offsets, on one line."""
+    return BLANK.sub(" ", text[start:end]).strip()
 
 
 def make_fact_names(entries: Iterable[Entry]) -> FactNames:

@@ -412,6 +412,11 @@ def _make_quoted_fact(quotation: FoundQuotation, text: FactText) -> Fact:
     )
 
 
+def make_fact_id(entry_id: str, quoted: str) -> str:
+    """The id of the fact that a sentence is for an entry."""
+    return _make_digests(entry_id, quoted)[1]
+
+
 def _make_digests(entry_id: str, quoted: str) -> tuple[str, str]:
     """The digest of a sentence, and the id of the fact that it is for an entry."""
     digest = blake2b(quoted.encode("utf-8", "replace"), digest_size=_DIGEST_SIZE).hexdigest()
