@@ -17,7 +17,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from fabula.codex.facts.find import MAX_PARAGRAPH, FactNames, quote_span
+from fabula.codex.facts.find import FactNames, quote_span
 from fabula.codex.facts.patterns import ABBREVIATION, UNSPACED
 from fabula.codex.tables import quotations as quotation_rows
 from fabula.store.transaction import ReadTransaction, WriteTransaction
@@ -90,10 +90,10 @@ def _find_sentences(plain_text: str, words: str) -> tuple[int, int] | None:
     found = re.search(r"[^\S\n]+".join(map(re.escape, wanted.split())), plain_text)
     if found is None:
         return None
-    first, last = plain_text.rfind("\n", 0, found.start()) + 1, plain_text.find("\n", found.end())
-    last = len(plain_text) if last < 0 else last
-    if last - first > MAX_PARAGRAPH:
-        return None
+    # of a long paragraph only what is near: a sentence that begins or ends farther away is too long
+    nearest, farthest = max(found.start() - LENGTHS[1], 0), min(found.end() + LENGTHS[1], len(plain_text))
+    first, last = plain_text.rfind("\n", nearest, found.start()) + 1, plain_text.find("\n", found.end(), farthest)
+    first, last = first or nearest, farthest if last < 0 else last
     paragraph = plain_text[first:last]
     starts = [at for at in find_sentence_starts(paragraph) if not ABBREVIATION.search(paragraph, max(0, at - 8), at)]
     begin = starts[bisect_right(starts, found.start() - first) - 1]

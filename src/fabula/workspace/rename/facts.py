@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from fabula.codex.entry import Entry
 from fabula.codex.facts import Quotation, make_fact_id
-from fabula.codex.facts.find import find_fact_sentences, make_fact_names, quote_span
+from fabula.codex.facts.find import make_fact_names, quote_span
+from fabula.codex.facts.paragraphs import read_paragraph
 from fabula.codex.facts.quotations import find_sentences, load_document_quotations, replace_quotations
 from fabula.codex.name_index import NameIndex
 from fabula.codex.series import merge_entry
@@ -53,7 +54,7 @@ class FactMover:
             first, last = text.rfind("\n", 0, place) + 1, text.find("\n", place)
             last = len(text) if last < 0 else last
             paragraph = text[first:last]
-            for sentence in find_fact_sentences(paragraph, self._matcher.find(paragraph), self._names):
+            for sentence in read_paragraph(paragraph, self._matcher, self._names).sentences:
                 ident = make_fact_id(sentence.entry_id, sentence.quote(paragraph))
                 if ident in known:
                     moved = _quote_moved(new_text, first + sentence.start, first + sentence.end, edits)

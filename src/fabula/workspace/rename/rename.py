@@ -371,7 +371,7 @@ def _write_text(
     edits: Sequence[Edit],
     facts: FactMover,
 ) -> list[_Mark]:
-    """Apply edits to a stored text, move the marks and facts of a document; return the marks that were inside an edit."""
+    """Apply edits to a text, and move the marks and facts of a document; return the marks that were inside an edit."""
     new_text = apply_edits(text, edits)
     if table is not documents or column != "text":
         _update_value(tx, table, key, column, new_text)
