@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from fabula.codex.facts.fact import POSSIBLE, Fact
 from fabula.core.story import Timeline
 
-MAX_FACTS = 300  # of one entry, the most telling ones
+MAX_FACTS = 200  # of one entry, the most telling ones
 MIN_FACTS = 5  # of one entry that may enter any prompt, where so many are likely enough worth knowing
 OFTEN = 30  # mentions of an entry, which has five facts in prompts if it can
 # the least chances that a reader finds a sentence worth knowing which may enter prompts; of an entry that is named

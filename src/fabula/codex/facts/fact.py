@@ -58,11 +58,6 @@ class Fact(Struct, frozen=True, kw_only=True):
     ] = ()  # the ids of those that say something else about the same thing, later in the story
 
     @property
-    def is_likely(self) -> bool:
-        """Whether it is worth a line anywhere; else only where the scene has words of it."""
-        return self.score >= LIKELY
-
-    @property
     def source(self) -> str:
         """The source of its fragment."""
         return f"codex:entity:{self.entry_id}#{FACT_PREFIX}{self.id}"

@@ -19,8 +19,7 @@ from fabula.core.fragment import Fragment, Visibility
 from fabula.core.story import Position, Timeline, Vantage
 
 MIN_SAID_TERMS = 0.8  # of the terms of a fact that its entry has too, which says the same then
-MAX_COMMON = 5  # facts of an entry that may have a term which tells one scene from another,
-COMMON_SHARE = 20  # or one in so many, where it has more facts
+MAX_COMMON = 3  # facts of an entry that may have a term which tells one scene from another
 _MAX_KNOWN = 100  # entries whose known facts are kept for one document
 
 
@@ -36,7 +35,8 @@ class EntryFacts(Struct, frozen=True, eq=False):
 
     facts: tuple[Fact, ...]
     by_id: Mapping[str, int]
-    by_term: Mapping[str, Sequence[int]]  # the facts that have a term; without the terms of names, and of many facts
+    terms: frozenset[str]  # that tell one scene from another; those of names, and of many facts, do not
+    by_term: Mapping[str, Sequence[int]]  # the facts that have one of these terms
     alternatives: Mapping[int, Alternatives]
 
 
@@ -54,7 +54,7 @@ def prepare_facts(entry: Entry, facts: Sequence[Fact]) -> EntryFacts:
     """Prepare the facts of an entry; without those that it says itself in nearly the same words."""
     possible = [fact for fact in facts if fact.is_possible]
     if not possible:
-        return EntryFacts((), {}, {}, {})
+        return EntryFacts((), {}, frozenset(), {}, {})
     said = [find_terms(text) for text in (entry.description, *entry.details.values()) if text]
     kept = tuple(fact for fact in possible if not any(_says(terms, fact) for terms in said))
     names = find_terms(" ".join((entry.name, *entry.aliases)))
@@ -62,8 +62,7 @@ def prepare_facts(entry: Entry, facts: Sequence[Fact]) -> EntryFacts:
     for number, fact in enumerate(kept):
         for term in fact.terms:
             by_term.setdefault(term, []).append(number)
-    most = max(MAX_COMMON, len(kept) // COMMON_SHARE)
-    telling = {term: found for term, found in by_term.items() if len(found) <= most and term not in names}
+    telling = {term: found for term, found in by_term.items() if len(found) <= MAX_COMMON and term not in names}
     every = {fact.id: fact for fact in possible}
     steps = [(number, find_terms(step.text)) for number, step in enumerate(entry.progressions, start=1) if step.text]
     alternatives: dict[int, Alternatives] = {}
@@ -72,7 +71,9 @@ def prepare_facts(entry: Entry, facts: Sequence[Fact]) -> EntryFacts:
         later = tuple(every[ident] for ident in fact.replaced_by if ident in every)
         if progressions or later:
             alternatives[number] = Alternatives(progressions, later)
-    return EntryFacts(kept, {fact.id: number for number, fact in enumerate(kept)}, telling, alternatives)
+    return EntryFacts(
+        kept, {fact.id: number for number, fact in enumerate(kept)}, frozenset(telling), telling, alternatives
+    )
 
 
 def _says(terms: frozenset[str], fact: Fact) -> bool:

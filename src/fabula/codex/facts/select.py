@@ -10,12 +10,14 @@ facts which are not known yet take no places.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 
 from fabula.codex.entry import Entry
 from fabula.codex.facts.choose import MIN_FACTS, VERY_LIKELY
-from fabula.codex.facts.fact import FACT_PREFIX, Fact
+from fabula.codex.facts.fact import FACT_PREFIX, LIKELY, Fact
 from fabula.codex.facts.known import KnownFacts
 from fabula.codex.facts.model import Facts
 from fabula.context.gate import judge_fragment
@@ -91,18 +93,18 @@ class FactSelector:
             return [(facts[one], FACT[0]) for one in again if self._may_be_told(entry, known, one)][:limit]
         shared = self._count_shared(known)
         weighed: list[tuple[float, int]] = []
-        rank, last = 0, -1
+        most, rank, last = max(limit, MIN_FACTS), 0, -1
         for number, is_uncertain in known.numbers.items():
-            if rank >= limit and rank >= MIN_FACTS:
-                break
             last = number
             if not is_uncertain or self._is_known(entry, known, number):
-                fact, rank = facts[number], rank + 1
-                is_likely = fact.is_likely if rank <= MIN_FACTS else fact.score >= VERY_LIKELY
-                if is_likely or number in shared or fact.id in previous:
-                    weighed.append((self._weigh(fact, shared.get(number, 0), previous), number))
+                rank += 1
+                fact, count = facts[number], shared.get(number, 0)
+                if count or fact.score >= (LIKELY if rank <= MIN_FACTS else VERY_LIKELY) or fact.id in previous:
+                    weighed.append((self._weigh(fact, count, previous), number))
+                if rank == most:
+                    break
         for number, count in shared.items():
-            if number > last and count >= MIN_SCENE_TERMS and self._may_be_told(entry, known, number):
+            if count >= MIN_SCENE_TERMS and number > last and self._may_be_told(entry, known, number):
                 weighed.append((self._weigh(facts[number], count, previous), number))
         if len(weighed) > 1:
             weighed.sort()
@@ -110,12 +112,8 @@ class FactSelector:
 
     def _count_shared(self, known: KnownFacts) -> Mapping[int, int]:
         """How many terms facts share with the scene, of those that share any."""
-        counts: dict[int, int] = {}
-        by_term = known.entry_facts.by_term
-        for term in by_term.keys() & self._scene_terms:
-            for number in by_term[term]:
-                counts[number] = counts.get(number, 0) + 1
-        return counts
+        by_term, terms = known.entry_facts.by_term, known.entry_facts.terms & self._scene_terms
+        return Counter(chain.from_iterable(map(by_term.__getitem__, terms))) if terms else {}
 
     def _weigh(self, fact: Fact, shared: int, previous: Sequence[str]) -> float:
         """The worth of a fact for the scene, below 0: the least is the best."""
@@ -130,10 +128,9 @@ class FactSelector:
     def _is_known(self, entry: Entry, known: KnownFacts, number: int) -> bool:
         """Whether a fact may be known at this place, and the prompt does not say the same or something else anyway."""
         fact = known.entry_facts.facts[number]
-        if not self._passes(entry, fact):
-            return False
-        shown = self._first_shown if fact.since.document == self._source_request.request.document_id else None
-        if shown is not None and fact.since.offset > shown.offset:
+        since = fact.since
+        shown = self._first_shown if since.document == self._source_request.request.document_id else None
+        if (shown is not None and since.offset > shown.offset) or not self._passes(entry, fact):
             return False
         others = known.entry_facts.alternatives.get(number)
         if others is None:
