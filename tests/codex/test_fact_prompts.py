@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fabula.codex import Codex, Entry, Level, Progression
-from fabula.codex.facts import Fact, Facts, FactText
+from fabula.codex.facts import Fact, Facts, FactText, paragraphs
 from fabula.codex.facts import model as reading
 from fabula.context.result import Result
 from fabula.core.story import Position
@@ -143,6 +143,86 @@ def test_what_the_entry_says_itself_is_not_repeated(fields: dict[str, Any]) -> N
     assert list_told(ask(fabula, document_id="ch-2")) == [told_in(WATCH)]
 
 
+def test_a_progression_replaces_a_fact_only_where_it_holds_and_for_those_who_know_it() -> None:
+    later = replace(MARA, progressions=(Progression(SWIM, Position("ch-3")),))
+    documents = chapter(1, SWIM), chapter(2, HERE), chapter(3, HERE)
+    fabula = open_book(*documents, entries=(later, BRAM))
+    assert list_told(ask(fabula, document_id="ch-2")) == [told_in(SWIM)]
+    assert not list_told(ask(fabula, document_id="ch-3"))
+    secret = replace(MARA, progressions=(Progression(SWIM, Position("ch-1"), frozenset({"bram"})),))
+    fabula = open_book(*documents, entries=(secret, BRAM))
+    assert list_told(ask(fabula, document_id="ch-3", perspective="reader")) == [told_in(SWIM)]
+    assert not list_told(ask(fabula, document_id="ch-3", perspective="character", character="bram"))
+
+
+def test_a_fact_of_a_secret_chapter_replaces_another_only_for_those_who_know_it() -> None:
+    later = WATCH.replace("blue", "black")
+    secret = chapter(2, later, known_to=frozenset({"bram"}))
+    fabula = open_book(chapter(1, WATCH), secret, chapter(3, HERE))
+    assert list_told(ask(fabula, document_id="ch-3", perspective="reader")) == [told_in(WATCH)]
+    bram = ask(fabula, document_id="ch-3", perspective="character", character="bram")
+    assert list_told(bram) == [told_in(later, 2)]
+    assert [fact.until for fact in find_facts(fabula)] == [None, None]
+
+
+def test_what_a_flashback_says_ends_nothing_that_is_told_later_in_the_story() -> None:
+    younger = WATCH.replace("blue", "black")
+    fabula = open_book(chapter(1, HERE), chapter(2, WATCH), chapter(3, younger, story_time=0.5), chapter(4, HERE))
+    assert list_told(ask(fabula, document_id="ch-4")) == [told_in(WATCH, 2)]
+
+
+def test_a_sentence_that_may_enter_no_prompt_ends_no_other() -> None:
+    weak = "In the evening they spoke of Mara, her father, the silver watch, and the ribbon that was blue."
+    fabula = open_book(chapter(1, WATCH), chapter(2, weak), chapter(3, HERE))
+    assert list_told(ask(fabula, document_id="ch-3")) == [told_in(WATCH)]
+
+
+OWED = [
+    "silver",
+    "copper",
+    "timber",
+    "barley",
+    "amber",
+    "linen",
+    "flour",
+    "salt",
+    "wool",
+    "tar",
+    "oats",
+    "iron",
+    "pepper",
+    "honey",
+    "cedar",
+    "chalk",
+]
+OWNERS = (
+    "baker miller cooper joiner weaver tailor potter sexton tanner fuller carter mason draper brewer grocer ropemaker"
+)
+OTHERS = [
+    f"Mara had promised the {owner} to repay the {OWED[(place + step) % len(OWED)]} of her {kin}."
+    for step, kin in ((0, "mother"), (5, "uncle"))
+    for place, owner in enumerate(OWNERS.split())
+]
+SCAR = "Mara had a scar across her left hand since the storm, and wore a glove over it in company."
+
+
+def test_a_fact_that_many_are_better_than_enters_a_scene_that_has_its_words() -> None:
+    fabula = open_book(chapter(1, "\n\n".join([*OTHERS, SCAR])), chapter(2, HERE), chapter(3, HERE))
+    rank = [fact.text for fact in find_facts(fabula)].index(SCAR)
+    assert rank > 24
+    assert told_in(SCAR) not in list_told(ask(fabula, document_id="ch-2"))
+    scene = f"{HERE} She drew the glove from her hand, and the scar was white."
+    fabula = open_book(chapter(1, "\n\n".join([*OTHERS, SCAR])), chapter(2, scene))
+    assert list_told(ask(fabula, document_id="ch-2"))[0] == told_in(SCAR)
+
+
+def test_early_chapters_have_the_best_facts_of_those_that_lie_behind() -> None:
+    weak = [f"Mara carried the letters of the {one} to the island, for the pilots had no boat." for one in ("cook",)]
+    fabula = open_book(chapter(1, "\n\n".join([SWIM, *weak])), chapter(2, HERE), chapter(3, "\n\n".join(OTHERS)))
+    assert find_facts(fabula)[0].since.document == "ch-3"
+    assert list_told(ask(fabula, document_id="ch-2")) == [told_in(SWIM)]
+
+
 def test_a_fact_whose_sentence_the_prompt_shows_is_not_repeated() -> None:
     fabula = open_book(chapter(1, f"{SWIM}\n\n{HERE}"))
     assert not list_told(ask(fabula))
@@ -207,7 +287,7 @@ def test_facts_that_cannot_be_read_cost_a_warning_and_no_entry(monkeypatch: pyte
     def fail(*others: object) -> list[object]:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(reading, "find_fact_sentences", fail)
+    monkeypatch.setattr(paragraphs, "find_fact_sentences", fail)
     result = fabula.assemble(fabula.request(document_id="ch-2"))
     assert "codex:entity:mara" in sources(result)
     assert [one for one in result.warnings if one.startswith("KG_UNAVAILABLE")]

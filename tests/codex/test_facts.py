@@ -299,7 +299,7 @@ def test_after_an_edit_only_the_changed_paragraph_is_read_again(monkeypatch: pyt
         read.append(paragraph)
         return []
 
-    monkeypatch.setattr("fabula.codex.facts.model.find_fact_sentences", note)
+    monkeypatch.setattr("fabula.codex.facts.paragraphs.find_fact_sentences", note)
     after = Facts([FactText("ch-1", before + "\n\nA line that names Mara.")], codex, facts)
     assert [fact.text for fact in after.by_entry()["mara"]] == [LASTING]
     assert read == ["A line that names Mara."]
@@ -308,6 +308,20 @@ def test_after_an_edit_only_the_changed_paragraph_is_read_again(monkeypatch: pyt
 @pytest.mark.parametrize("text", ["Mara had never swum since " + "x" * 200_000 + ".", "Mara " * 50_000, "马" * 100_000])
 def test_a_chapter_that_is_one_sentence_has_no_facts(text: str) -> None:
     assert not find_facts(text)
+
+
+def test_a_book_in_one_line_has_its_facts_at_their_places() -> None:
+    tide = "The tide came in over the stones, and the lamp burned low. “It will rain. It will not,” they said. "
+    text = (
+        f"{LASTING} {tide * 300}{LASTING.replace('swim', 'row')} {tide * 300}“Go! {'It is late. ' * 2000}” So it was."
+    )
+    assert text.count("\n") == 0
+    facts = find_facts(text)
+    assert [text[fact.start : fact.end].strip() for fact in facts] == [fact.text for fact in facts]
+    assert {fact.text for fact in facts if fact.is_lasting} == {LASTING, LASTING.replace("swim", "row")}
+    chinese = f"{'潮水漫过石头，灯光渐暗。' * 3000}沈砚自幼怕水，每逢渡江必闭目默念亡母之名。{'灯光渐暗。' * 3000}"
+    (fact,) = find_facts(chinese, [Entry(id="shen", type="character", name="沈砚")], "zh")
+    assert fact.text == "沈砚自幼怕水，每逢渡江必闭目默念亡母之名。"
 
 
 @given(st.text(alphabet="Mara had never, was a son.!?“”\n马拉自幼怕", max_size=300))

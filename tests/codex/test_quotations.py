@@ -55,6 +55,15 @@ def test_a_quotation_is_found_again_as_it_was_stored(text: str, start: int, leng
         assert again == [one.text for one in stored]
 
 
+def test_a_quotation_is_found_in_a_book_in_one_line() -> None:
+    tide = "The tide came in over the stones. " * 2000
+    text = f"{tide}“I owe you ten crowns,” said Mara. {tide}"
+    facts = Facts([FactText("one", text, quotations=(Quotation("mara", "I owe you ten crowns"),))], CODEX)
+    (fact,) = facts.list_facts("mara")
+    assert (fact.origin, fact.text) == ("model", "“I owe you ten crowns,” said Mara.")
+    assert text[fact.start : fact.end] == fact.text
+
+
 def test_a_chinese_quotation_is_a_fact_of_whom_it_names() -> None:
     text = "“我必在明年春天还你那把扇子，”林黛玉说。\n\n外面下着雨。"
     facts = Facts([FactText("一", text, quotations=(Quotation("lin", "我必在明年春天还你那把扇子"),))], CODEX)

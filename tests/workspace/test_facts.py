@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from fabula.codex.facts import Quotation
+from fabula.codex.facts.quotations import store_quotations
+from fabula.codex.tables import quotations
 from fabula.core.errors import Code, FabulaError
 from fabula.manuscript import documents
+from fabula.manuscript.model import hash_text
 from fabula.settings import edits as setting_edits
 from fabula.workspace.facts import FactVerbs
 from fabula.workspace.project import ProjectHandle
@@ -100,6 +104,35 @@ def test_a_dismissed_fact_can_be_restored_however_many_facts_there_are(coast: Pr
     away = [one.text for one in coast.facts.list_facts("Mara", dismissed=True)]
     assert away == tellings
     assert coast.facts.restore("Mara") == len(tellings)
+
+
+def test_a_rename_keeps_dismissed_facts_away_and_what_a_model_quotes_and_its_undo_restores_both(
+    coast: ProjectHandle, facts: FactVerbs
+) -> None:
+    entry, quoted = coast.codex.find("Mara"), "“Bring it before the tide,” Mara told him at last."
+    text = f"The wind rose.\n\n{LASTING}\n\nOnce Mara spoke. {quoted} {OTHER}\n\nNobody came."
+    coast.chapters.write("ch-02", text)
+    assert coast.store is not None
+    with coast.store.write(project=coast.id) as tx:
+        store_quotations(tx, "ch-02", [Quotation(entry.id, quoted)], hash_text(text), [entry.id, "bram"])
+        before = tx.rows(quotations)
+    facts.dismiss("Mara", LASTING[:30])
+    facts.use("Mara", OTHER[:30], "description")
+    old_name = entry.name
+    coast.codex.rename(old_name, "Nora Lee", also=["Mara=Nora"])
+    listed = [fact.text for fact in facts.list_facts("Nora Lee")]
+    away = [LASTING.replace("Mara", "Nora"), OTHER.replace("Mara", "Nora")]
+    assert not set(away) & set(listed)
+    assert [fact.text for fact in facts.list_facts("Nora Lee", dismissed=True)] == away
+    (by_model,) = [fact for fact in facts.list_facts("Nora Lee") if fact.origin == "model"]
+    assert by_model.text == quoted.replace("Mara", "Nora")
+    with coast.store.read(project=coast.id) as reading:
+        row = reading.require(quotations, document_id="ch-02")
+        assert row.made_from == hash_text(coast.chapters.read("ch-02").text), "the model need not read it again"
+    coast.codex.undo_rename()
+    assert [fact.text for fact in facts.list_facts("Mara", dismissed=True)] == [LASTING, OTHER]
+    with coast.store.read(project=coast.id) as reading:
+        assert reading.rows(quotations) == before
 
 
 def test_a_change_of_facts_can_be_undone(coast: ProjectHandle, facts: FactVerbs) -> None:

@@ -103,6 +103,11 @@ class Codex:
         return [entry] if entry is not None else [entry for entry in self.entries if entry.name == name]
 
     @property
+    def timeline(self) -> Timeline:
+        """The timeline of the story that the entries belong to."""
+        return self._timeline
+
+    @property
     def name_matcher(self) -> NameMatcher:
         """The matcher for every name by which an entry may be detected."""
         return self.name_index.matcher

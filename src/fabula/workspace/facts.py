@@ -6,7 +6,7 @@ a constraint and, like one that is dismissed, is not shown again; its id stays i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -16,9 +16,11 @@ from fabula.codex.facts import PER_ENTRY, Fact, Facts, FactText, Quotations
 from fabula.codex.tables import entries as entry_rows
 from fabula.constraints import Constraint
 from fabula.constraints import edits as constraint_edits
+from fabula.context.gate import judge_fragment
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import new_id
 from fabula.core.messages import message
+from fabula.core.story import Vantage
 from fabula.core.view import View
 from fabula.manuscript.model import Manuscript
 from fabula.settings import edits as setting_edits
@@ -30,7 +32,8 @@ from fabula.workspace.names import find_entry, read_knowers
 from fabula.workspace.verbs import ProjectVerbs
 
 DISMISSED = "facts.dismissed"
-MAX_DISMISSED = 10_000  # facts that stay away; of more, the latest
+MAX_LISTED = 24  # facts of one entry, the most telling ones; there may be more of them
+MAX_DISMISSED = 6_000  # facts that stay away; of more, the latest. A setting has room for no more
 
 
 class FactUse(StrEnum):
@@ -46,7 +49,7 @@ class FactPromptUse(StrEnum):
     """Whether a fact may enter prompts; where not, why."""
 
     MAY = "may"
-    PASSING = "passing"  # nothing shows that it lasts, and others of the entry tell more
+    PASSING = "passing"  # it is not likely enough that a writer wants it
     SAID = "said"  # its entry says the same
     OFF = "off"  # the settings let no facts enter prompts
     DISMISSED = "dismissed"
@@ -69,7 +72,7 @@ class UsedFact(Struct, frozen=True):
 
 def load_fact_settings(reading: ReadTransaction, per_entry: int) -> FactSettings:
     """Load which facts stay away."""
-    return FactSettings(frozenset(_read_dismissed(reading)), per_entry)
+    return FactSettings(frozenset(read_dismissed(reading)), per_entry)
 
 
 def find_prompt_use(view: View, fact: Fact) -> FactPromptUse:
@@ -80,10 +83,21 @@ def find_prompt_use(view: View, fact: Fact) -> FactPromptUse:
         return FactPromptUse.DISMISSED
     if not facts.per_entry:
         return FactPromptUse.OFF
-    if not fact.is_lasting:
+    if not fact.is_possible:
         return FactPromptUse.PASSING
-    is_told = any(one.fact.id == fact.id for one in facts.list_for_prompts(entry))
-    return FactPromptUse.MAY if is_told else FactPromptUse.SAID
+    prepared = facts.list_for_prompts(entry)
+    number = prepared.by_id.get(fact.id)
+    if number is None:
+        return FactPromptUse.SAID
+    others = prepared.alternatives.get(number)
+    steps = codex.render(entry, 0.0) if codex is not None and others is not None and others.progressions else ()
+    if others is None or not steps:
+        return FactPromptUse.MAY
+    here = Vantage(
+        position=fact.since
+    )  # a progression that holds there for everybody says the same wherever it is told
+    reasons = (judge_fragment(steps[step], here, view.timeline) for step in others.progressions)
+    return FactPromptUse.SAID if None in reasons else FactPromptUse.MAY
 
 
 def make_facts(view: View, old_view: View | None = None) -> Facts | None:
@@ -113,14 +127,11 @@ class FactVerbs(ProjectVerbs):
 
     def list_facts(self, entry: str, *, dismissed: bool = False) -> list[Fact]:
         """List what the book says of an entry, the most telling sentences first; or what was dismissed or used."""
-        facts, found = self._view.snapshot(Facts), self._find_entry(entry)
-        if facts is None:
-            return []
-        return list(facts.list_dismissed(found.id) if dismissed else facts.list_facts(found.id))
+        return self._list_all(entry, dismissed=True) if dismissed else self._list_all(entry)[:MAX_LISTED]
 
     def find(self, entry: str, fact: str) -> Fact:
-        """Return the fact of an entry with that number or id, or that begins so."""
-        return _find_fact(self.list_facts(entry), fact)
+        """Return the fact of an entry with that number or id, or that begins so, also one behind those listed."""
+        return _find_fact(self._list_all(entry), fact)
 
     def use(self, entry: str, fact: str, use: str, *, known_to: Sequence[str] = ()) -> UsedFact:
         """Make a description, a progression, knowledge or a constraint of a fact; it is not listed again.
@@ -168,8 +179,14 @@ class FactVerbs(ProjectVerbs):
         own = {one.id for one in away} if fact is None else {_find_fact(away, fact).id}
         if own:
             with self._write(message("facts restored: {name}", name=owner.name)) as tx:
-                setting_edits.set_value(tx, DISMISSED, [one for one in _read_dismissed(tx) if one not in own])
+                store_dismissed(tx, [one for one in read_dismissed(tx) if one not in own])
         return len(own)
+
+    def _list_all(self, entry: str, *, dismissed: bool = False) -> list[Fact]:
+        facts, found = self._view.snapshot(Facts), self._find_entry(entry)
+        if facts is None:
+            return []
+        return list(facts.list_dismissed(found.id) if dismissed else facts.list_facts(found.id))
 
     def _find_entry(self, entry: str) -> Entry:
         codex = self._view.snapshot(Codex)
@@ -181,10 +198,16 @@ def _find_fact(facts: Sequence[Fact], name: str) -> Fact:
 
 
 def _dismiss(tx: WriteTransaction, fact_id: str) -> None:
-    setting_edits.set_value(tx, DISMISSED, [*_read_dismissed(tx), fact_id][-MAX_DISMISSED:])
+    store_dismissed(tx, [*read_dismissed(tx), fact_id])
 
 
-def _read_dismissed(reading: ReadTransaction) -> list[str]:
+def read_dismissed(reading: ReadTransaction) -> list[str]:
+    """Read the ids of the facts that stay away."""
     stored = setting_edits.read_stored(reading, DISMISSED)
     ids = stored.value if stored is not None else []
     return [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []
+
+
+def store_dismissed(tx: WriteTransaction, ids: Iterable[str]) -> None:
+    """Store the ids of the facts that stay away; of too many, the latest."""
+    setting_edits.set_value(tx, DISMISSED, list(ids)[-MAX_DISMISSED:])

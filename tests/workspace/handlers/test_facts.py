@@ -117,7 +117,7 @@ def test_invented_quotations_and_people_who_do_not_exist_are_refused(
     assert list_jobs(store)[JOB].state is JobState.DONE
     assert list_facts(library) == list_facts(library, "rosa") == []
     with store.read(project="p") as reading:
-        assert reading.rows(quotations)[0].quotations == []
+        assert {text for _, text in reading.rows(quotations)[0].quotations} == {""}, "who was asked about, no sentence"
 
 
 @pytest.mark.parametrize(
@@ -222,6 +222,30 @@ def test_a_book_without_names_asks_no_model(store: Store, library: ProjectViews,
     run_due(store, library)
     assert list_jobs(store)[JOB].state is JobState.DONE
     assert count_asked(model_server) == 0
+
+
+def test_entries_that_come_after_their_chapters_get_facts_and_each_is_asked_about_once(
+    store: Store, library: ProjectViews, model_server: ModelServer
+) -> None:
+    model_server.script = answer(("Mara", PROMISE), ("Rosa", SCAR))
+    with store.write(project="p") as tx:
+        documents.add(tx, "One", document_id="one", text=TEXT)
+        documents.add(tx, "Two", document_id="two", text="The sea was calm all day, and nobody came to the island.")
+    run_due(store, library)
+    add_entries(store, "Mara")
+    run_due(store, library)
+    assert [one.text for one in list_facts(library)] == [PROMISE]
+    assert count_asked(model_server) == 1, "the chapter that names nobody is not sent"
+    add_entries(store, "Rosa")
+    run_due(store, library)
+    asked = [prompt for one in model_server.exchanges if '{"facts"' in (prompt := find_prompt(one))]
+    assert "Names: Rosa" in asked[-1]
+    assert [one.text for one in list_facts(library)] == [PROMISE], "what was found before stays"
+    assert [one.text for one in list_facts(library, "rosa")] == [SCAR]
+    with store.write(project="p") as tx:
+        edits.update(tx, "mara", {"description": "She keeps the light."})
+    run_due(store, library)
+    assert count_asked(model_server) == 2
 
 
 def test_a_chapter_that_is_one_sentence_of_200_000_characters_is_bounded(

@@ -84,7 +84,6 @@ MIN_CHANCE = 0.13  # that a reader finds a sentence worth knowing
 MIN_PART_LENGTH = 30  # characters of a part of a Chinese sentence that is too long
 MIN_TOLD_LENGTH = 10  # characters of a Chinese sentence before the speech to which it leads over
 MIN_OPEN_LENGTH = 55  # characters of a sentence that may end with a word which only other sentences explain
-MAX_PARAGRAPH = 20_000  # characters; a longer paragraph is no prose, and has no facts
 MAX_MENTIONS = 6  # different names in one sentence
 _LENGTHS, _UNSPACED_LENGTHS = (40, 300), (7, 100)  # characters of a sentence, at least and at most
 APPOSITION_WORTH, ROLE_WORTH = 0.5, 0.3  # of words beside a name that say who somebody is
@@ -104,10 +103,11 @@ class FactSentence(Struct, frozen=True, gc=False):
     score: float  # how likely a reader finds it worth knowing
     is_telling: bool  # whether the words beside the name show that it lasts, or what became of somebody
     role: str = ""  # the word beside the name that says who somebody is, if that is all
+    terms: tuple[str, ...] = ()  # by which it is compared with other texts, where that is known
 
     def quote(self, paragraph: str) -> str:
         """The sentence on one line."""
-        return BLANK.sub(" ", paragraph[self.start : self.end]).strip()
+        return quote_span(paragraph, self.start, self.end)
 
 
 class FactNames(Struct, frozen=True):
@@ -127,6 +127,11 @@ class FactNames(Struct, frozen=True):
     def find_kind(self, entry_id: str) -> NameKind:
         """Whether an entry is a person, a place or a thing."""
         return "place" if entry_id in self.places else "thing" if entry_id in self.things else "person"
+
+
+def quote_span(text: str, start: int, end: int) -> str:
+    """What stands between two offsets, on one line."""
+    return BLANK.sub(" ", text[start:end]).strip()
 
 
 def make_fact_names(entries: Iterable[Entry]) -> FactNames:
@@ -274,7 +279,7 @@ class _Sentence:
         if QUOTES.search(text) or (self._is_unspaced and BROKEN.search(text)):
             return False
         begins = self._is_unspaced and (NARRATION.match(text) is not None or self._begins_with_name)
-        if not _is_in_speech(self._paragraph, self._start, begins_narration=begins):
+        if not is_in_speech(self._paragraph, self._start, begins_narration=begins):
             return True
         return is_tale and not TELLER.search(text)
 
@@ -481,7 +486,7 @@ def _is_subject_first(before: str, *, is_unspaced: bool) -> bool:
     return not first or (EXPLANATION.search(first) if is_unspaced else TITLE.fullmatch(first)) is not None
 
 
-def _is_in_speech(paragraph: str, offset: int, *, begins_narration: bool) -> bool:
+def is_in_speech(paragraph: str, offset: int, *, begins_narration: bool = False) -> bool:
     """Does a sentence stand inside a speech that began before it?
 
     Where the next mark opens another speech, the end of the first one was left out: a sentence that begins as

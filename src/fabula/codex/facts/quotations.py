@@ -12,11 +12,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
 
 from msgspec import Struct
 
-from fabula.codex.facts.find import MAX_PARAGRAPH, FactNames
-from fabula.codex.facts.patterns import ABBREVIATION, BLANK, UNSPACED
+from fabula.codex.facts.find import FactNames, quote_span
+from fabula.codex.facts.patterns import ABBREVIATION, UNSPACED
 from fabula.codex.tables import quotations as quotation_rows
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.names.disambiguation import resolve_mentions
@@ -54,20 +56,30 @@ class FoundQuotation(Struct, frozen=True):
 
     def quote(self, text: str) -> str:
         """The sentences on one line."""
-        return BLANK.sub(" ", text[self.start : self.end]).strip()
+        return quote_span(text, self.start, self.end)
 
 
 def find_quotations(
     text: str, quotations: Iterable[Quotation], matcher: NameMatcher, names: FactNames
 ) -> Iterator[FoundQuotation]:
     """The quotations that a text holds word for word and that name their entry; the others are left out."""
-    plain_text = text.translate(_SAME_MARKS)
+    plain_text = _level_marks(text)
     for quotation in quotations:
         entry_id = quotation.entry_id
         span = _find_sentences(plain_text, quotation.text) if entry_id in names.names else None
         known_from = None if span is None else _find_known_offset(text, *span, entry_id, matcher, names)
         if span is not None and known_from is not None:
             yield FoundQuotation(entry_id, *span, known_from)
+
+
+def find_sentences(text: str, words: str) -> tuple[int, int] | None:
+    """Where the sentences of a text begin and end that hold these words."""
+    return _find_sentences(_level_marks(text), words)
+
+
+@lru_cache(maxsize=1)
+def _level_marks(text: str) -> str:
+    return text.translate(_SAME_MARKS)
 
 
 def _find_sentences(plain_text: str, words: str) -> tuple[int, int] | None:
@@ -78,10 +90,10 @@ def _find_sentences(plain_text: str, words: str) -> tuple[int, int] | None:
     found = re.search(r"[^\S\n]+".join(map(re.escape, wanted.split())), plain_text)
     if found is None:
         return None
-    first, last = plain_text.rfind("\n", 0, found.start()) + 1, plain_text.find("\n", found.end())
-    last = len(plain_text) if last < 0 else last
-    if last - first > MAX_PARAGRAPH:
-        return None
+    # of a long paragraph only what is near: a sentence that begins or ends farther away is too long
+    nearest, farthest = max(found.start() - LENGTHS[1], 0), min(found.end() + LENGTHS[1], len(plain_text))
+    first, last = plain_text.rfind("\n", nearest, found.start()) + 1, plain_text.find("\n", found.end(), farthest)
+    first, last = first or nearest, farthest if last < 0 else last
     paragraph = plain_text[first:last]
     starts = [at for at in find_sentence_starts(paragraph) if not ABBREVIATION.search(paragraph, max(0, at - 8), at)]
     begin = starts[bisect_right(starts, found.start() - first) - 1]
@@ -116,23 +128,51 @@ def _find_known_offset(
 def load_quotations(reading: ReadTransaction) -> Quotations:
     """Load the quotations of a project."""
     return Quotations(
-        {
-            row.document_id: tuple(Quotation(*one) for one in row.quotations[:MAX_QUOTATIONS])
-            for row in reading.rows(quotation_rows)
-            if row.quotations
-        }
+        {row.document_id: found for row in reading.rows(quotation_rows) if (found := _read_sentences(row.quotations))}
     )
 
 
-def find_source_hash(reading: ReadTransaction, document_id: str) -> str:
-    """The hash of the text that a model has read for facts of a document; empty where it has read none."""
+class AskedEntries(Struct, frozen=True):
+    """The entries about which a model was asked in a text, and what it quoted of them."""
+
+    ids: frozenset[str] = frozenset()
+    quotations: tuple[Quotation, ...] = ()
+
+
+def find_asked(reading: ReadTransaction, document_id: str, source_hash: str) -> AskedEntries:
+    """About which entries a model was asked in the text of a document with this hash; none where it has changed."""
     row = reading.row(quotation_rows, document_id=document_id)
-    return "" if row is None else str(row.made_from)
+    if row is None or row.made_from != source_hash:
+        return AskedEntries()
+    return AskedEntries(frozenset(one[0] for one in row.quotations), _read_sentences(row.quotations))
 
 
-def store_quotations(tx: WriteTransaction, document_id: str, found: Sequence[Quotation], source_hash: str) -> None:
-    """Store what a model found in a document, in place of what it found before."""
+def store_quotations(
+    tx: WriteTransaction, document_id: str, found: Sequence[Quotation], source_hash: str, asked: Iterable[str] = ()
+) -> None:
+    """Store what a model found in a document, in place of what it found before, and about whom it was asked."""
     tx.delete_rows(quotation_rows, quotation_rows.c.document_id == document_id)
     kept = [(one.entry_id, one.text) for one in found[:MAX_QUOTATIONS]]
+    kept += [(ident, "") for ident in sorted(set(asked).difference(ident for ident, _ in kept))]
     row = {"document_id": document_id, "quotations": kept, "made_from": source_hash, "made": tx.current_time()}
     tx.insert(quotation_rows, row)
+
+
+def load_document_quotations(reading: ReadTransaction, document_id: str) -> list[Quotation]:
+    """All that is stored of one document, also the entries of which the model quoted nothing."""
+    row = reading.row(quotation_rows, document_id=document_id)
+    return [] if row is None else [Quotation(*one) for one in row.quotations]
+
+
+def replace_quotations(
+    tx: WriteTransaction, document_id: str, moved: Sequence[Quotation], old_hash: str, new_hash: str
+) -> None:
+    """Store the sentences of a document in other words; what was read in the old text counts as read in the new one."""
+    row = tx.require(quotation_rows, document_id=document_id)
+    made_from = new_hash if row.made_from == old_hash else row.made_from
+    values = {"quotations": [(one.entry_id, one.text) for one in moved], "made_from": made_from}
+    tx.update_rows(quotation_rows, values, quotation_rows.c.document_id == document_id)
+
+
+def _read_sentences(stored: Iterable[Sequence[str]]) -> tuple[Quotation, ...]:
+    return tuple(islice((Quotation(ident, text) for ident, text in stored if text), MAX_QUOTATIONS))

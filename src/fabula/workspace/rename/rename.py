@@ -57,6 +57,7 @@ from fabula.workspace.rename.edits import (
     map_texts,
     move_offset,
 )
+from fabula.workspace.rename.facts import FactMover
 
 CONTEXT_CHARACTERS = 24  # on each side of a place in the preview
 _COLUMNS: tuple[tuple[Table, tuple[str, ...]], ...] = (
@@ -178,7 +179,7 @@ def apply_rename(
     renamed = validate_names(old, new, also or {})
     find = make_finder(tx, renamed)
     cells: list[_Cell] = []
-    book = tx
+    book, facts = tx, FactMover(tx)
     for in_series, table, row, column in list(iterate_cells(book, renamed, history)):
         tx = _choose_transaction(book, in_series)
         value, key = read_value(row, column), _make_key(table, row)
@@ -191,7 +192,7 @@ def apply_rename(
                 cell = _Cell(table=table_name, key=key, column=column, new_hash=new_hash, old_value=value)
                 cells.append(replace(cell, in_series=in_series))
         elif edits := find(value):
-            marks_inside = tuple(_write_text(tx, table, key, column, value, edits))
+            marks_inside = tuple(_write_text(tx, table, key, column, value, edits, facts))
             new_hash, inverse = _hash_value(apply_edits(value, edits)), invert_edits(value, edits)
             cell = _Cell(table=table_name, key=key, column=column, new_hash=new_hash, edits=inverse, marks=marks_inside)
             cells.append(replace(cell, in_series=in_series))
@@ -200,6 +201,7 @@ def apply_rename(
             Code.CODEX_INVALID,
             message("Nothing here is called {name!r}. Nothing was changed.", name=old),
         )
+    facts.store_dismissed()
     rename_id = new_id()
     record = {"id": rename_id, "old": old.strip(), "new": new.strip(), "changes": msgspec.to_builtins(cells)}
     number = (book.max_value(renames, "number") or 0) + 1
@@ -232,16 +234,18 @@ def undo_rename(tx: WriteTransaction, rename_id: str | None = None) -> UndoneRen
                     table=cell.table,
                 ),
             )
+    facts = FactMover(tx)
     for cell in cells:
         table, owner = _tables_by_name()[cell.table], _choose_transaction(tx, cell.in_series)
         if cell.edits:
             text = read_value(owner.require(table, **cell.key), cell.column)
-            _write_text(owner, table, cell.key, cell.column, text, cell.edits)
+            _write_text(owner, table, cell.key, cell.column, text, cell.edits, facts)
         else:
             _update_value(owner, table, cell.key, cell.column, cell.old_value)
         for mark in cell.marks:
             mark_table = _tables_by_name()[mark.table]
             tx.update_rows(mark_table, {mark.column: mark.offset}, *_match_key(mark_table, mark.key))
+    facts.store_dismissed()
     tx.delete_rows(renames, renames.c.id == row.id)
     return UndoneRename(old=row.old, new=row.new, count=sum(len(cell.edits) or 1 for cell in cells))
 
@@ -359,15 +363,22 @@ def _iterate_participant_cells(reading: ReadTransaction, names: Iterable[str]) -
 
 
 def _write_text(
-    tx: WriteTransaction, table: Table, key: Mapping[str, Any], column: str, text: str, edits: Sequence[Edit]
+    tx: WriteTransaction,
+    table: Table,
+    key: Mapping[str, Any],
+    column: str,
+    text: str,
+    edits: Sequence[Edit],
+    facts: FactMover,
 ) -> list[_Mark]:
-    """Apply edits to a stored text and move the marks of a document; return the marks that were inside an edit."""
+    """Apply edits to a text, and move the marks and facts of a document; return the marks that were inside an edit."""
     new_text = apply_edits(text, edits)
     if table is not documents or column != "text":
         _update_value(tx, table, key, column, new_text)
         return []
     document_id = key["id"]
     with_current_synopsis = find_current(tx, document_id)
+    facts.move(document_id, text, edits)
     mark_rows = list(_iterate_mark_rows(tx, document_id))
     manuscript.write(tx, document_id, new_text, cause="renamed")
     mark_current(tx, with_current_synopsis)  # a renamed text needs no new synopsis
