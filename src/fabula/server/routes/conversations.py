@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fabula.access.model import Right
-from fabula.conversation.history import FoundMessage, HistoryPage
+from fabula.conversation.history import FoundMessage, HistoryPage, TreeMessage
 from fabula.conversation.model import Message
 from fabula.conversation.participants import Participant, Participants
 from fabula.server.routes.route import NOTHING, Answer, Call, Route, make_list, make_optional, make_record, mount
@@ -19,12 +19,14 @@ from fabula.workspace.schemas.conversations import (
     HistoryPageInfo,
     MessageInfo,
     ParticipantInfo,
+    TreeMessageInfo,
     describe_card,
     describe_conversation,
     describe_found_message,
     describe_message,
     describe_page,
     describe_participant,
+    describe_tree_message,
 )
 from fabula.workspace.schemas.participant_texts import ParticipantTextInfo, describe_participant_text
 from fabula.workspace.schemas.recaps import RecapInfo, RecapSettingsInfo, describe_recap, describe_recap_settings
@@ -61,6 +63,10 @@ def _describe_removed(messages: tuple[Message, ...], call: Call) -> tuple[Messag
 
 def _describe_found(found: FoundMessage, call: Call) -> FoundMessageInfo:
     return describe_found_message(found, find_names(call))
+
+
+def _describe_in_tree(found: TreeMessage, call: Call) -> TreeMessageInfo:
+    return describe_tree_message(found, find_names(call))
 
 
 def _describe_step(step: UndoStep, call: Call) -> ChangeInfo:
@@ -195,6 +201,13 @@ ROUTES = (
                 "list_branches",
                 Right.READ,
                 make_list(MESSAGE),
+            ),
+            Route(
+                "GET",
+                "/{conversation}/tree",
+                "read_tree",
+                Right.READ,
+                make_list(Answer(TreeMessageInfo, _describe_in_tree), "message.id"),
             ),
             Route(
                 "GET",
