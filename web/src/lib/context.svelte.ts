@@ -109,6 +109,12 @@ class ContextState {
     };
   }
 
+  /** The messages of the conversation that are not in the prompt, the oldest first, and the first one that is. */
+  get conversation(): { out: Fragment[]; first: string } {
+    const messages = (this.prompt?.fragments ?? []).filter((one) => one.layer === "immediate" && one.source.startsWith("history:"));
+    return { out: messages.filter((one) => !one.included), first: messages.find((one) => one.included)?.source.slice("history:".length) ?? "" };
+  }
+
   /** The rules that have no room in the prompt, none of them written by the user; facts of the codex may stand among rules, and are none. */
   get rulesOut(): Fragment[] {
     return (this.prompt?.fragments ?? []).filter((one) => one.layer === "rules" && !one.source.startsWith("codex:") && !one.included && NO_ROOM.includes(one.reason));
