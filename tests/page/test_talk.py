@@ -100,7 +100,7 @@ def test_roles_of_a_werewolf_round_stay_hidden_until_they_are_asked_for(
     expect(log.get_by_text("Told in secret.")).to_have_count(4)
     expect(page.get_by_text(role)).to_have_count(0)
     page.get_by_role("tab", name="State").click()
-    expect(page.get_by_label("Who answers")).to_have_value("werewolf")
+    expect(page.get_by_label("How they talk")).to_have_value("werewolf")
     expect(page.locator("aside.right")).to_contain_text("you lead the game")
     expect(page.locator("aside.right table").filter(has_text="werewolf")).to_have_count(0)
     page.locator("aside.right").get_by_role("button", name="Show hidden roles").click()

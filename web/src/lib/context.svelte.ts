@@ -161,7 +161,7 @@ class ContextState {
     this.choices = { ...this.choices, ...readHandChoices(name) };
   }
 
-  /** Let the engine decide again about everything that was pinned or left out by hand here. */
+  /** Take back everything that was pinned or left out by hand here. */
   forgetHandChoices(): void {
     this.choose({ include: [], exclude: [] });
   }
@@ -208,7 +208,7 @@ class ContextState {
     this.isOpen = true;
   }
 
-  /** Pin something into the prompt, leave it out, or let the engine decide again. */
+  /** Pin something into the prompt, leave it out, or take either back. */
   set(source: string, how: "include" | "exclude" | "auto"): void {
     const without = (list: string[]) => list.filter((one) => one !== source);
     this.choose({
