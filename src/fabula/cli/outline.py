@@ -1,4 +1,4 @@
-"""`fabula outline`: what should happen in each document; plan it, put it in other words or in another order, tick it off."""
+"""`fabula outline`: what should happen in each document; plan it, reword it, order it, tick it off."""
 
 from __future__ import annotations
 

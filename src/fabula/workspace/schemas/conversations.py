@@ -121,7 +121,7 @@ class FoundMessageInfo(Schema):
 
 
 class TreeMessageInfo(Schema):
-    """A message in the tree of a conversation, the one before it there, and whether the conversation goes through it."""
+    """A message in the tree of a conversation, the one before it there, and whether it is on the active path."""
 
     message: MessageInfo
     parent_id: str | None

@@ -15,7 +15,6 @@ export const texts = defineTexts({
   partName: { en: "Name of the part", zh: "这一部的名称" },
   renamePart: { en: "Rename the part “{title}”", zh: "给《{title}》改名" },
   rename: { en: "Rename", zh: "改名" },
-  deletePart: { en: "Delete this part", zh: "删除这一部" },
   deleteOne: { en: "Delete “{title}” from the book", zh: "从书中删除《{title}》" },
   deleted: { en: "“{title}” was deleted.", zh: "《{title}》已删除。" },
   delete: { en: "Delete", zh: "删除" },
