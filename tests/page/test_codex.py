@@ -171,7 +171,7 @@ def test_a_relation_has_limits_and_shows_on_both_pages(open_page: OpenPage, stor
     page.get_by_role("button", name="Add a relation").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("How it stands to the other").fill("keeps a secret from")
-    dialog.get_by_label("The other").select_option(label="Hope Tarn")
+    dialog.get_by_label("The other", exact=True).select_option(label="Hope Tarn")
     dialog.get_by_label("Holds from").select_option("ch-02")
     dialog.get_by_label("Holds until").select_option("ch-05")
     dialog.get_by_label("Who knows of the relation").fill("Mara Venn")
