@@ -58,9 +58,9 @@ test("branches hang where they belong, and the path that the conversation takes 
 
 test("what a prompt leaves out of a conversation is counted by its reason", () => {
   const out = (reason: string, why = "") => ({ reason, why, source: "history:x" }) as never;
-  const groups = groupTrimmed([out("HISTORY_CAP"), out("HISTORY_CAP"), out("NO_ROOM", "needs 9 tokens"), out("LOWER_RANK"), out("NOT_HEARD", "Mara did not hear it")]);
+  const groups = groupTrimmed([out("HISTORY_CAP"), out("HISTORY_CAP"), out("NO_ROOM", "needs 9 tokens"), out("LOWER_RANK"), out("NOT_HEARD", "Mara did not hear it")], 38);
   expect(groups.map((one) => one.text)).toEqual([
-    "2 messages: the settings tell a model only the newest part of a conversation.",
+    "40 messages: the settings tell a model only the newest part of a conversation.",
     "2 messages: the model reads too little at once for the whole conversation.",
     "1 message: Mara did not hear it",
   ]);

@@ -109,10 +109,14 @@ class ContextState {
     };
   }
 
-  /** The messages of the conversation that are not in the prompt, the oldest first, and the first one that is. */
-  get conversation(): { out: Fragment[]; first: string } {
+  /**
+   * The messages of the conversation that were weighed and are not in the prompt, the oldest first; the first one that
+   * is in it, and the oldest that was weighed: those before it were not even looked at.
+   */
+  get conversation(): { out: Fragment[]; first: string; oldest: string } {
     const messages = (this.prompt?.fragments ?? []).filter((one) => one.layer === "immediate" && one.source.startsWith("history:"));
-    return { out: messages.filter((one) => !one.included), first: messages.find((one) => one.included)?.source.slice("history:".length) ?? "" };
+    const nameOf = (one: Fragment | undefined) => one?.source.slice("history:".length) ?? "";
+    return { out: messages.filter((one) => !one.included), first: nameOf(messages.find((one) => one.included)), oldest: nameOf(messages[0]) };
   }
 
   /** The rules that have no room in the prompt, none of them written by the user; facts of the codex may stand among rules, and are none. */

@@ -87,6 +87,7 @@ export const texts = defineTexts({
   outByStep: { en: { one: "{n} message: it was left out when the conversation grew too long, some at once, so that the beginning of the prompt stays the same and costs less.", other: "{n} messages: they were left out when the conversation grew too long, some at once, so that the beginning of the prompt stays the same and costs less." }, zh: "{n} 条：对话变长时一次略去了一批，这样提示词开头不变，花费更少。" },
   outByRoom: { en: { one: "{n} message: the model reads too little at once for the whole conversation.", other: "{n} messages: the model reads too little at once for the whole conversation." }, zh: "{n} 条：模型一次能读的内容放不下整个对话。" },
   outByOther: { en: { one: "{n} message: {why}", other: "{n} messages: {why}" }, zh: "{n} 条：{why}" },
+  outAbove: { en: "Messages further up that are not loaded here are not in it either.", zh: "上面尚未载入的更早消息也不在其中。" },
   outWhich: { en: "Show which ones", zh: "看看是哪些" },
   outMore: { en: { one: "and {n} earlier one", other: "and {n} earlier ones" }, zh: "以及更早的 {n} 条" },
   readFrom: { en: "{name} reads from here on; what stands above is not in the prompt.", zh: "{name}从这里读起，上面的内容不在提示词里。" },
