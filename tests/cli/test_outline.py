@@ -41,3 +41,19 @@ def test_beats_are_ticked_off_and_taken_up_again_by_hand(room: Room) -> None:
     assert room.run("outline", "done", "Coast", beat, "--undo") == "Open again: The bell rings\n"
     assert "STORE_NOT_FOUND" in room.run("outline", "done", "Coast", "nothing", code=2)
     assert "TREE_INVALID" in room.run("outline", "add", "Coast", "nowhere", "It rains", code=2)
+
+
+def test_beats_are_put_in_other_words_and_in_another_order(room: Room) -> None:
+    for beat in room.read("outline", "list", "Coast", "ch-01"):
+        room.run("outline", "remove", "Coast", beat["id"])
+    for text in ("The bell rings", "Nobody answers", "Mara hides"):
+        room.run("outline", "add", "Coast", "ch-01", text)
+    first, second, third = (one["id"] for one in room.read("outline", "list", "Coast", "ch-01"))
+    assert room.run("outline", "edit", "Coast", second, " Somebody answers ") == "Planned: Somebody answers\n"
+    room.run("outline", "reorder", "Coast", "ch-01", third, first, second)
+    planned = room.read("outline", "list", "Coast", "ch-01")
+    assert [one["text"] for one in planned] == ["Mara hides", "The bell rings", "Somebody answers"]
+    room.run("undo", "Coast")
+    assert room.read("outline", "list", "Coast", "ch-01")[0]["text"] == "The bell rings"
+    assert "Name each of the 3 beats once" in room.run("outline", "reorder", "Coast", "ch-01", third, first, code=2)
+    assert "TEXT_INVALID" in room.run("outline", "edit", "Coast", first, "  ", code=2)

@@ -40,3 +40,56 @@ def test_nothing_serious_is_wrong_with_the_first_page(open_page: OpenPage, theme
     page = open_page("", theme=theme, width=390, locale="zh-CN")
     expect(page.get_by_role("button", name="打开《雾港来信》")).to_be_visible()
     assert find_problems(page) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_serious_is_wrong_with_the_palette_and_the_dialogs_of_the_desk(
+    open_page: OpenPage, story: ProjectHandle, theme: str
+) -> None:
+    page = open_page(f"#/{story.id}/write/ch-06", theme=theme)
+    expect(page.locator(".cm-name").first).to_be_visible()
+
+    def command(words: str) -> None:
+        page.keyboard.press("Control+K")
+        page.get_by_role("dialog").get_by_role("combobox").fill(words)
+        page.keyboard.press("Enter")
+
+    def check(name: str | re.Pattern[str]) -> None:
+        expect(page.get_by_role("dialog", name=name)).to_be_visible()
+        assert find_problems(page) == []
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+
+    page.keyboard.press("Control+K")
+    check("Commands")
+    for words in ("Find and replace in the book", "Earlier versions", "Add a part", "Delete this chapter"):
+        command(words)
+        check(re.compile(words.split(" this")[0]))
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+Home")
+    page.keyboard.press("Shift+Control+ArrowRight")
+    for name in ("Add to the codex", "Make it a rule", "Remember it", "Find similar passages"):
+        page.get_by_role("toolbar").get_by_role("button", name=name).click()
+        check(re.compile("."))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_serious_is_wrong_with_other_dialogs_and_the_outline(
+    open_page: OpenPage, story: ProjectHandle, theme: str
+) -> None:
+    page = open_page(f"#/{story.id}/outline", theme=theme)
+    expect(page.get_by_label("Beat 1").first).to_be_visible()
+    assert find_problems(page) == []
+    dialogs = {
+        "codex/mara": ("Add a change", "Add a relation", "Let somebody know"),
+        "codex": ("Import",),
+        "talk": ("New conversation",),
+    }
+    for view, buttons in dialogs.items():
+        page.goto(re.sub("#.*", f"#/{story.id}/{view}", page.url))
+        for button in buttons:
+            page.get_by_role("button", name=button).first.click()
+            expect(page.get_by_role("dialog")).to_be_visible()
+            assert find_problems(page) == []
+            page.keyboard.press("Escape")
+            expect(page.get_by_role("dialog")).to_have_count(0)

@@ -26,7 +26,7 @@ def test_what_is_left_out_stays_so_after_a_reload_and_only_entries_can_be_pinned
     page.reload()
     expect(card).to_contain_text("left out by you")
     expect(page.get_by_text("You left 1 thing out here.")).to_be_visible()
-    page.get_by_role("button", name="Let the engine decide again").click()
+    page.get_by_role("button", name="Take all of it back").click()
     expect(card).to_have_count(0)
     page.reload()
     expect(page.locator(f"aside.right article[data-source='{source}']:not(.out)")).to_be_visible()

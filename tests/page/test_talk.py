@@ -100,7 +100,7 @@ def test_roles_of_a_werewolf_round_stay_hidden_until_they_are_asked_for(
     expect(log.get_by_text("Told in secret.")).to_have_count(4)
     expect(page.get_by_text(role)).to_have_count(0)
     page.get_by_role("tab", name="State").click()
-    expect(page.get_by_label("Who answers")).to_have_value("werewolf")
+    expect(page.get_by_label("How they talk")).to_have_value("werewolf")
     expect(page.locator("aside.right")).to_contain_text("you lead the game")
     expect(page.locator("aside.right table").filter(has_text="werewolf")).to_have_count(0)
     page.locator("aside.right").get_by_role("button", name="Show hidden roles").click()
@@ -227,3 +227,42 @@ def test_a_conversation_with_a_card_begins_with_the_greeting_that_is_picked(
     expect(log.get_by_text("2 of 3")).to_be_visible()
     log.get_by_role("button", name="Next alternative").click()
     expect(log).to_contain_text("You again.")
+
+
+def test_branches_stand_as_a_tree_with_the_path_of_the_conversation(
+    open_page: OpenPage, story: ProjectHandle, talk: str
+) -> None:
+    pier = story.conversations
+    first = pier.read_page("Pier", limit=100).messages[0]
+    for words in ("No.", "Perhaps."):  # other ways to go on from the first message
+        pier.go_back("Pier", first.id)
+        pier.record("Pier", words, speaker="Ann")
+        pier.record("Pier", f"Why {words.lower()}", speaker="Mara")
+    said = pier.read_page("Pier", limit=100).messages[-1]
+    pier.go_back("Pier", said.parent_id or "")
+    pier.record("Pier", "Never.", speaker="Mara")
+    page = open_page(f"#/{story.id}/talk/Pier")
+    page.get_by_role("tab", name="Branches").click()
+    rows = page.locator("aside.right ol").get_by_role("listitem")
+    expect(rows).to_have_count(5)
+    on_path = page.locator("aside.right ol [aria-current=true]")
+    expect(on_path).to_contain_text(["Perhaps.", "Never."])
+    page.get_by_role("button", name=re.compile("No[.]$")).click()
+    expect(page.get_by_role("log")).to_contain_text("Why no.")
+    expect(on_path).to_contain_text(["No."])
+
+
+def test_what_a_prompt_leaves_out_of_a_conversation_is_counted_with_the_reason(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    made = story.chat.start(["Mara Venn"], title="Pier")
+    player = next(one.name for one in made.present if one.id.startswith("player:"))
+    for number in range(40):
+        story.conversations.record(made.record.id, f"Line {number}. " + "The fog came in. " * 40, speaker=player)
+        story.conversations.record(made.record.id, f"Answer {number}.", speaker="Mara Venn")
+    page = open_page(f"#/{story.id}/talk/Pier")
+    panel = page.get_by_role("region", name="Not in the prompt for Mara Venn")
+    expect(panel.get_by_role("status").first).to_contain_text(re.compile(r"^\d+ messages: "))
+    panel.get_by_text("Show which ones").first.click()
+    expect(panel.locator("article").first).to_be_visible()
+    expect(page.get_by_role("log")).to_contain_text("Mara Venn reads from here on")

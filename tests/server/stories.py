@@ -27,6 +27,8 @@ def prepare(workspace: Workspace) -> ProjectHandle:
     project.lorebooks.add_entry("Ships", {"key": ["brig"], "content": "A brig has two masts."})
     project.presets.write("calm", {"nodes": []})
     project.memory.remember("Short sentences.")
+    for beat in project.outline.list_beats("1"):
+        project.outline.remove(beat.id)
     project.outline.add("1", "Mara lights the lamp.")
     project.codex.add_progression("Mara", "Knows the page.", since="2")
     project.codex.relate("Mara", "Will", kind="old friend")

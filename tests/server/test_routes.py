@@ -36,7 +36,6 @@ WITHOUT_ROUTE = {
     "changes.redo": _OTHER + "workspace.redo",
     "changes.undo": _OTHER + "workspace.undo",
     "chat.add_mode": "takes a Python object",
-    "conversations.read_tree": "lays out for a terminal what `list_branches` and `list_siblings` have",
     "conversations.subscribe": "takes a Python function; windows follow a stream of events",
     "lorebooks.name_limits": "takes what `lorebooks.read` returns, for tables of the command line",
     "playing.send": _OTHER + "chat.send, which calls it for players",

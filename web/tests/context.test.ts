@@ -155,7 +155,7 @@ test("what is left out by hand stays with its chapter after a reload, is said, a
   await context.load();
   render(Cards);
   expect(screen.getByText(/You left 1 thing out here/)).toBeTruthy();
-  await fireEvent.click(screen.getByRole("button", { name: "Let the engine decide again" }));
+  await fireEvent.click(screen.getByRole("button", { name: "Take all of it back" }));
   expect(context.choices.exclude).toEqual([]);
   context.clear();
   context.follow({ documentId: "c" });

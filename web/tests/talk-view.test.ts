@@ -90,6 +90,14 @@ test("what a mode told in secret is covered until it is asked for, in Talk and i
   expect(screen.getByText(message)).toBeTruthy();
 });
 
+test("what a prompt leaves out of the conversation stands beside it, and where the model reads from within it", async () => {
+  const verdict = (id: string, included: boolean, reason: string) => ({ source: `history:${id}`, layer: "immediate", included, reason, why: "", title: "", text: id, tokenCount: 1, score: 1 });
+  serve({ ...answers("free_chat", [say("a", "One."), say("b", "Two."), say("c", "Three.")]), "POST /projects/b/inspect": { fragments: [verdict("a", false, "HISTORY_CAP"), verdict("b", false, "HISTORY_CAP"), verdict("c", true, "KEPT")], layers: {}, tokenCount: 1, budget: { total: 9 } } });
+  render(Talk);
+  expect(await screen.findByText(/^2 messages: the settings tell a model only/)).toBeTruthy();
+  expect(screen.getByText(/Mara reads from here on/).nextElementSibling?.textContent).toContain("Three.");
+});
+
 test("a whisper of the person stays readable", async () => {
   serve(answers("werewolf", [say("w", "Only you.", { audience: ["persona:mara"] })]));
   render(Talk);

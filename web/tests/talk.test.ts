@@ -3,7 +3,9 @@ import { render, screen, waitFor } from "@testing-library/svelte";
 import { expect, test } from "vitest";
 import ProviderChoice from "../src/lib/prompt/ProviderChoice.svelte";
 import { Chat, findMention, groupAlternatives, type Message } from "../src/views/talk/chat.svelte";
+import { layOut } from "../src/views/talk/branches";
 import { readState } from "../src/views/talk/modes";
+import { groupTrimmed } from "../src/views/talk/trimmed";
 import { story } from "../src/lib/story.svelte";
 import { serve } from "./serve";
 
@@ -38,6 +40,30 @@ test("an early message is loaded, and a missing one is not looked for without en
   expect(await chat.find("z")).toBe(false);
   expect(asked).toEqual(["c", "b"]);
   story.close();
+});
+
+test("branches hang where they belong, and the path that the conversation takes runs straight", () => {
+  const one = (id: string, parentId: string | null, isActive = false) => ({ message: make(id, parentId), parentId, isActive }) as never;
+  const rows = layOut([one("s", null, true), one("a", "s"), one("b", "s", true), one("a1", "a"), one("a2", "a"), one("m", "b", true), one("c", "m", true), one("d", "m")]);
+  expect(rows.map((row) => [row.message.id, row.number, row.column, row.isBeside, row.isActive])).toEqual([
+    ["a", 1, 1, true, false],
+    ["a1", 1, 2, true, false],
+    ["a2", 2, 1, false, false],
+    ["b", 2, 0, false, true],
+    ["d", 2, 1, true, false],
+    ["c", 1, 0, false, true],
+  ]);
+  expect(rows.map((row) => row.below.map((line) => line.column))).toEqual([[0, 1], [0, 1], [0], [0], [0], []]);
+});
+
+test("what a prompt leaves out of a conversation is counted by its reason", () => {
+  const out = (reason: string, why = "") => ({ reason, why, source: "history:x" }) as never;
+  const groups = groupTrimmed([out("HISTORY_CAP"), out("HISTORY_CAP"), out("NO_ROOM", "needs 9 tokens"), out("LOWER_RANK"), out("NOT_HEARD", "Mara did not hear it")], 38);
+  expect(groups.map((one) => one.text)).toEqual([
+    "40 messages: the settings tell a model only the newest part of a conversation.",
+    "2 messages: the model reads too little at once for the whole conversation.",
+    "1 message: Mara did not hear it",
+  ]);
 });
 
 test("alternatives are the messages of one parent", () => {

@@ -20,6 +20,7 @@ test.each(all)("$name is written in both languages", ({ text }) => {
     expect(holes(english.at(-1)!)).toEqual(holes(text.zh));
   }
   expect(text.zh.replace(KEPT, "")).not.toMatch(/[A-Za-z]{2,}/);
+  expect(text.zh, "quotation marks are “” and those of titles 《》").not.toMatch(/[「」『』]/);
 });
 
 const markup = import.meta.glob<string>("../src/**/*.svelte", { eager: true, query: "?raw", import: "default" });

@@ -1,4 +1,4 @@
-"""`fabula outline`: what should happen in each document; plan it, tick it off, remove it."""
+"""`fabula outline`: what should happen in each document; plan it, reword it, order it, tick it off."""
 
 from __future__ import annotations
 
@@ -64,6 +64,38 @@ def add(
     with open_project(project, store) as opened:
         beat = opened.outline.add(document, text)
     say("Planned: {beat}", beat=beat.text)
+
+
+@commands.command()
+def edit(
+    project: PROJECT,
+    beat: BEAT,
+    text: Annotated[str, Argument(help="What should happen, in a few words.")],
+    store: STORE = None,
+) -> None:
+    """Put a beat in other words.
+
+    Example: fabula outline edit "The Lantern Coast" 24 "Mara finds the letter."
+    """
+    with open_project(project, store) as opened:
+        changed = opened.outline.edit(beat, text)
+    say("Planned: {beat}", beat=changed.text)
+
+
+@commands.command()
+def reorder(
+    project: PROJECT,
+    document: Annotated[str, Argument(help="A document, by its title, number or id.")],
+    items: Annotated[list[str], Argument(help="All beats of the document, by their ids, in the new order.")],
+    store: STORE = None,
+) -> None:
+    """Put the beats of a document in another order.
+
+    Example: fabula outline reorder "The Lantern Coast" ch-07 2 1
+    """
+    with open_project(project, store) as opened:
+        opened.outline.reorder(document, items)
+    say("The beats are in this order now.")
 
 
 @commands.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fabula.core.errors import Code, FabulaError
@@ -16,12 +16,11 @@ _FIELDS = {"text", "place", "done"}
 
 def add_beat(tx: WriteTransaction, document_id: str, text: str) -> str:
     """Add a beat as the last of its document; its id."""
-    if not text.strip():
-        raise FabulaError(Code.TEXT_INVALID, message("A beat needs a few words. Nothing was changed."))
+    words = _check_words(text)
     last = tx.max_value(beats, "place", beats.c.document_id == document_id)
     beat_id = new_id()
     place = 0 if last is None else last + 1
-    tx.insert(beats, {"id": beat_id, "document_id": document_id, "place": place, "text": text.strip()})
+    tx.insert(beats, {"id": beat_id, "document_id": document_id, "place": place, "text": words})
     return beat_id
 
 
@@ -31,8 +30,17 @@ def update_beat(tx: WriteTransaction, beat_id: str, values: Mapping[str, Any], *
     if unknown:
         names = join_names(sorted(unknown))
         raise FabulaError(Code.TEXT_INVALID, message("A beat has no {names}. Nothing was changed.", names=names))
-    numbers = {name: int(value) if isinstance(value, bool) else value for name, value in values.items()}
-    return tx.update_row(beats, {"id": beat_id}, numbers, expected=expected)
+    stored = {name: int(value) if isinstance(value, bool) else value for name, value in values.items()}
+    if "text" in stored:
+        stored["text"] = _check_words(stored["text"])
+    return tx.update_row(beats, {"id": beat_id}, stored, expected=expected)
+
+
+def reorder_beats(tx: WriteTransaction, order: Sequence[str]) -> None:
+    """Give the beats of one document the places of this order."""
+    for place, beat_id in enumerate(order):
+        if tx.require(beats, id=beat_id).place != place:
+            tx.update_row(beats, {"id": beat_id}, {"place": place})
 
 
 def remove_beat(tx: WriteTransaction, beat_id: str) -> None:
@@ -52,3 +60,10 @@ def load_beats(
     for row in reading.rows(beats, *where, order=(beats.c.document_id, beats.c.place, beats.c.id)):
         by_document.setdefault(row.document_id, []).append(row.text)
     return by_document
+
+
+def _check_words(text: str) -> str:
+    """Return the words of a beat without blanks around them; refuse none."""
+    if not text.strip():
+        raise FabulaError(Code.TEXT_INVALID, message("A beat needs a few words. Nothing was changed."))
+    return text.strip()

@@ -1,9 +1,12 @@
-"""What a person can do with the outline: list, add, tick off and remove beats (man-1)."""
+"""What a person can do with the outline: list, add, reword, order, tick off and remove beats (man-1)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
+from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
 from fabula.manuscript import outline
 from fabula.manuscript.snapshot import sort_in_reading_order
@@ -37,6 +40,28 @@ class OutlineVerbs(ProjectVerbs):
             beat_id = outline.add_beat(tx, find_chapter(tx, document), text)
             return _find(tx, beat_id)
 
+    def edit(self, beat: str, text: str) -> Beat:
+        """Put a beat in other words."""
+        with self._write(label_change(message("beat"), beat)) as tx:
+            found = _find(tx, beat)
+            tx.undo_label = label_change(message("beat"), found.text)
+            outline.update_beat(tx, found.id, {"text": text})
+            return _find(tx, found.id)
+
+    def reorder(self, document: str, items: Sequence[str]) -> list[Beat]:
+        """Put the beats of a document in another order; `items` names each of them once."""
+        with self._write(label_change(message("outline"), document)) as tx:
+            ident = find_chapter(tx, document)
+            known = _load(tx, ident)
+            order = [_find_in(known, item).id for item in items]
+            if sorted(order) != sorted(one.id for one in known):
+                raise FabulaError(
+                    Code.REQUEST_INVALID,
+                    message("Name each of the {count} beats once. Nothing was changed.", count=len(known)),
+                )
+            outline.reorder_beats(tx, order)
+            return _load(tx, ident)
+
     def set_done(self, beat: str, *, done: bool = True) -> Beat:
         """Tick a beat off, or open it again."""
         with self._write(label_change(message("beat"), beat)) as tx:
@@ -66,4 +91,8 @@ def _load(reading: ReadTransaction, document_id: str | None = None) -> list[Beat
 
 def _find(reading: ReadTransaction, beat: str) -> Beat:
     """Return the beat of that id, or whose id or text begins so."""
-    return find_by_name(_load(reading), beat, what=message("beat"), names_of=lambda one: (one.text,))
+    return _find_in(_load(reading), beat)
+
+
+def _find_in(known: Sequence[Beat], beat: str) -> Beat:
+    return find_by_name(known, beat, what=message("beat"), names_of=lambda one: (one.text,))

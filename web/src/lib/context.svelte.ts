@@ -109,6 +109,16 @@ class ContextState {
     };
   }
 
+  /**
+   * The messages of the conversation that were weighed and are not in the prompt, the oldest first; the first one that
+   * is in it, and the oldest that was weighed: those before it were not even looked at.
+   */
+  get conversation(): { out: Fragment[]; first: string; oldest: string } {
+    const messages = (this.prompt?.fragments ?? []).filter((one) => one.layer === "immediate" && one.source.startsWith("history:"));
+    const nameOf = (one: Fragment | undefined) => one?.source.slice("history:".length) ?? "";
+    return { out: messages.filter((one) => !one.included), first: nameOf(messages.find((one) => one.included)), oldest: nameOf(messages[0]) };
+  }
+
   /** The rules that have no room in the prompt, none of them written by the user; facts of the codex may stand among rules, and are none. */
   get rulesOut(): Fragment[] {
     return (this.prompt?.fragments ?? []).filter((one) => one.layer === "rules" && !one.source.startsWith("codex:") && !one.included && NO_ROOM.includes(one.reason));
@@ -155,7 +165,7 @@ class ContextState {
     this.choices = { ...this.choices, ...readHandChoices(name) };
   }
 
-  /** Let the engine decide again about everything that was pinned or left out by hand here. */
+  /** Take back everything that was pinned or left out by hand here. */
   forgetHandChoices(): void {
     this.choose({ include: [], exclude: [] });
   }
@@ -202,7 +212,7 @@ class ContextState {
     this.isOpen = true;
   }
 
-  /** Pin something into the prompt, leave it out, or let the engine decide again. */
+  /** Pin something into the prompt, leave it out, or take either back. */
   set(source: string, how: "include" | "exclude" | "auto"): void {
     const without = (list: string[]) => list.filter((one) => one !== source);
     this.choose({

@@ -104,7 +104,7 @@ export const texts = defineTexts({
   viewpointUnknown: { en: "somebody", zh: "某人" },
   viewpointGone: { en: "{name} was deleted from the codex.", zh: "{name}已从设定集中删除。" },
   viewpointChoose: { en: "Choose another", zh: "另选一人" },
-  viewpointSet: { en: "“{title}” is told through the eyes of {name}.", zh: "「{title}」以{name}的视角叙述。" },
-  viewpointTaken: { en: "“{title}” is told through nobody’s eyes in particular.", zh: "「{title}」没有固定视角。" },
+  viewpointSet: { en: "“{title}” is told through the eyes of {name}.", zh: "《{title}》以{name}的视角叙述。" },
+  viewpointTaken: { en: "“{title}” is told through nobody’s eyes in particular.", zh: "《{title}》没有固定视角。" },
   failed: { en: "Something went wrong on this page: {what}", zh: "页面出错：{what}" },
 });

@@ -45,6 +45,7 @@ export const views: View[] = [
   { name: "search", label: { en: "Search the story", zh: "搜索故事" }, words: { en: "find scene passage remember where", zh: "查找 场景 段落 记得 哪里" }, load: () => import("./search/Search.svelte"), isMinor: true },
   { name: "presets", label: { en: "Presets", zh: "预设" }, words: { en: "prompt messages author note", zh: "提示词 作者注" }, load: () => import("./presets/Presets.svelte"), isMinor: true },
   { name: "lorebooks", label: { en: "Lorebooks", zh: "世界书" }, words: { en: "world info", zh: "世界设定" }, load: () => import("./lorebooks/Lorebooks.svelte"), isMinor: true },
+  { name: "outline", label: { en: "Outline", zh: "大纲" }, words: { en: "plan beats synopsis synopses summary chapters structure", zh: "计划 节拍 梗概 概要 章节 结构" }, load: () => import("./outline/Outline.svelte"), isMinor: true },
   { name: "history", label: { en: "History manager", zh: "历史管理" }, words: { en: "recap biography fixed prompts messages", zh: "回顾 传记 固定提示" }, load: () => import("./history/History.svelte"), isMinor: true },
   { name: "runs", label: { en: "Runs and jobs", zh: "任务与记录" }, words: { en: "cost money spent answers generations progress synopses", zh: "费用 花费 回答 进度 梗概" }, load: () => import("./runs/Runs.svelte"), isMinor: true },
   { name: "files", label: { en: "Files", zh: "文件" }, words: { en: "export import download save backup docx epub rename series", zh: "导出 导入 下载 存档 备份 改名 系列" }, load: () => import("./files/Files.svelte"), isMinor: true, verbs: [

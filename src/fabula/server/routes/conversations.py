@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fabula.access.model import Right
-from fabula.conversation.history import HistoryPage
+from fabula.conversation.history import HistoryPage, TreeMessage
 from fabula.conversation.message_search import FoundMessage
 from fabula.conversation.model import Message
 from fabula.conversation.participants import Participant, Participants
@@ -21,6 +21,7 @@ from fabula.workspace.schemas.conversations import (
     MessageInfo,
     ParticipantInfo,
     PersonaInfo,
+    TreeMessageInfo,
     describe_card,
     describe_conversation,
     describe_found_message,
@@ -28,6 +29,7 @@ from fabula.workspace.schemas.conversations import (
     describe_page,
     describe_participant,
     describe_persona,
+    describe_tree_message,
 )
 from fabula.workspace.schemas.participant_texts import ParticipantTextInfo, describe_participant_text
 from fabula.workspace.schemas.recaps import RecapInfo, RecapSettingsInfo, describe_recap, describe_recap_settings
@@ -64,6 +66,10 @@ def _describe_removed(messages: tuple[Message, ...], call: Call) -> tuple[Messag
 
 def _describe_found(found: FoundMessage, call: Call) -> FoundMessageInfo:
     return describe_found_message(found, find_names(call))
+
+
+def _describe_in_tree(found: TreeMessage, call: Call) -> TreeMessageInfo:
+    return describe_tree_message(found, find_names(call))
 
 
 def _describe_step(step: UndoStep, call: Call) -> ChangeInfo:
@@ -206,6 +212,13 @@ ROUTES = (
                 "list_branches",
                 Right.READ,
                 make_list(MESSAGE),
+            ),
+            Route(
+                "GET",
+                "/{conversation}/tree",
+                "read_tree",
+                Right.READ,
+                make_list(Answer(TreeMessageInfo, _describe_in_tree), "message.id"),
             ),
             Route(
                 "GET",

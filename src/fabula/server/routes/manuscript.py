@@ -109,6 +109,15 @@ ROUTES = (
             Route(
                 "POST", "", "add", Right.EDIT, _BEAT, {"document": "1", "text": "Mara finds the page."}, creates=True
             ),
+            Route(
+                "PUT",
+                "/order",
+                "reorder",
+                Right.EDIT,
+                make_list(_BEAT),
+                {"document": "1", "items": ["Mara lights the lamp."]},
+            ),
+            Route("PATCH", "/{beat}", "edit", Right.EDIT, _BEAT, {"text": "Mara hides the page."}),
             Route("PUT", "/{beat}", "set_done", Right.EDIT, _BEAT, {"done": True}),
             Route("DELETE", "/{beat}", "remove", Right.EDIT, _BEAT),
         ),

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from fabula.conversation.cards import CardTexts
-from fabula.conversation.history import HistoryPage
+from fabula.conversation.history import HistoryPage, TreeMessage
 from fabula.conversation.message_search import FoundMessage
 from fabula.conversation.model import Message, get_kind
 from fabula.conversation.participants import Participant, Participants
@@ -131,6 +131,14 @@ class FoundMessageInfo(Schema):
     title: str  # of the conversation
 
 
+class TreeMessageInfo(Schema):
+    """A message in the tree of a conversation, the one before it there, and whether it is on the active path."""
+
+    message: MessageInfo
+    parent_id: str | None
+    is_active: bool
+
+
 class ImportedChatInfo(Schema):
     """A conversation that came from a file; `alternatives` of its messages are on other branches."""
 
@@ -210,6 +218,12 @@ def describe_found_message(found: FoundMessage, names: Participants) -> FoundMes
     """Describe a message that a search found."""
     said = describe_message(found.message, names)
     return FoundMessageInfo(conversation_id=found.conversation_id, message=said, title=found.title)
+
+
+def describe_tree_message(found: TreeMessage, names: Participants) -> TreeMessageInfo:
+    """Describe a message in the tree of a conversation."""
+    said = describe_message(found.message, names)
+    return TreeMessageInfo(message=said, parent_id=found.parent_id, is_active=found.is_active)
 
 
 def describe_chat_import(report: ChatImportReport, language: str) -> ChatImportInfo:

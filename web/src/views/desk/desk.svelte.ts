@@ -1,9 +1,10 @@
 /** What the parts of the desk share: the editor, the chapter, the assistant, and which dialogs are open. */
+import type { Chapter } from "../../lib/story.svelte";
 import type { ChapterEditor } from "./editor";
 import { Assistant } from "./assistant.svelte";
 import { ChapterSession } from "./chapter.svelte";
 
-export type DeskDialog = "" | "revisions" | "find" | "codex" | "rule" | "memory" | "similar" | "conflict";
+export type DeskDialog = "" | "revisions" | "find" | "codex" | "rule" | "memory" | "similar" | "conflict" | "part";
 
 class Desk {
   editor: ChapterEditor | undefined;
@@ -14,6 +15,8 @@ class Desk {
   isFocused = $state(false);
   up = $state<"" | "left" | "right">("");
   dialog = $state<DeskDialog>("");
+  /** The part that is given another name; a new one is made where there is none. */
+  named = $state.raw<Chapter | null>(null);
   /** What is selected in the text, in units of the editor. */
   selection = $state.raw<{ from: number; to: number; text: string }>({ from: 0, to: 0, text: "" });
 }

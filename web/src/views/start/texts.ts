@@ -46,5 +46,7 @@ export const texts = defineTexts({
     zh: "没有连接模型。您可以写作、规划、检索，并查看模型会看到什么；演示句子会注明是演示。",
   },
   demo: { en: "The demo writes sentences prepared beforehand. No model reads your story.", zh: "演示只会写出预先准备的句子，没有模型读您的故事。" },
-  connect: { en: "To connect one, open a book and put the key of a provider into its settings, or set a key such as OPENAI_API_KEY before “fabula serve”.", zh: "要连接模型，请打开一部作品，在“设置”中填入服务商的密钥；也可以在运行 fabula serve 之前设置 OPENAI_API_KEY 等密钥。" },
+  connect: { en: "To connect one, put the key of a provider in here, or set a key such as OPENAI_API_KEY before “fabula serve”.", zh: "要连接模型，请在这里填入服务商的密钥；也可以在运行 fabula serve 之前设置 OPENAI_API_KEY 等密钥。" },
+  connectOwner: { en: "The owner of this server connects one.", zh: "由本服务器的主人来连接模型。" },
+  connectModel: { en: "Choose or connect a model", zh: "选择或连接模型" },
 });

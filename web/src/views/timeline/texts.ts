@@ -64,5 +64,5 @@ export const texts = defineTexts({
   whenRead: { en: "where it is read", zh: "与阅读顺序一致" },
   whenFirst: { en: "before everything else", zh: "在一切之前" },
   whenAfter: { en: "after {chapter}", zh: "在{chapter}之后" },
-  whenSaved: { en: "“{chapter}” was moved in time.", zh: "已调整“{chapter}”的发生时间。" },
+  whenSaved: { en: "“{chapter}” was moved in time.", zh: "已调整《{chapter}》的发生时间。" },
 });

@@ -1,0 +1,113 @@
+/** The tree, the outline and its synopses: moved by steps, named, read on hover, edited and put in order. */
+import { fireEvent, render, screen, waitFor } from "@testing-library/svelte";
+import { beforeEach, expect, test } from "vitest";
+import { questions } from "../src/lib/questions.svelte";
+import { router } from "../src/lib/router.svelte";
+import { story } from "../src/lib/story.svelte";
+import { toasts } from "../src/lib/toasts.svelte";
+import { desk } from "../src/views/desk/desk.svelte";
+import { planDrop, planStep } from "../src/views/desk/moving";
+import PartDialog from "../src/views/desk/PartDialog.svelte";
+import Tree from "../src/views/desk/Tree.svelte";
+import Outline from "../src/views/outline/Outline.svelte";
+import { serve } from "./serve";
+
+const make = (id: string, depth = 0, kind = "chapter") => ({ id, title: id.toUpperCase(), kind, depth, number: kind === "part" ? null : 1, words: 10, length: 60 }) as never as (typeof story.chapters)[number];
+const book = [make("p", 0, "part"), make("a", 1), make("b", 1), make("q", 0, "part"), make("c", 1), make("d")];
+const find = (id: string) => book.find((one) => one.id === id)!;
+const synopsis = (id: string, given: object = {}) => ({ documentId: id, title: id.toUpperCase(), state: "fresh", origin: "extract", text: `What happens in ${id}.`, lost: [], ...given });
+
+beforeEach(() => {
+  localStorage.clear();
+  toasts.list = [];
+  desk.dialog = "";
+  story.info = { id: "b", language: "en" } as never;
+  story.chapters = book;
+});
+
+test("a step takes a chapter past, into and out of parts, and a part past whatever it stands beside", () => {
+  const step = (id: string, way: number) => planStep(book, find(id), way);
+  expect([step("p", 1), step("p", -1)]).toEqual([{ after: "q" }, null]);
+  expect([step("q", 1), step("q", -1)]).toEqual([{ after: "d" }, { before: "p" }]);
+  expect([step("a", 1), step("a", -1)]).toEqual([{ after: "b" }, { before: "p" }]);
+  expect([step("b", 1), step("b", -1)]).toEqual([{ after: "p" }, { before: "a" }]);
+  expect([step("d", 1), step("d", -1)]).toEqual([null, { into: "q" }]);
+  expect(planStep([make("x"), ...book], make("x"), 1)).toEqual({ before: "a" });
+});
+
+test("what is dropped on a part comes first in it, and nothing is put into itself", () => {
+  expect(planDrop(book, find("d"), find("p"))).toEqual({ before: "a" });
+  expect(planDrop(book, find("p"), find("b"))).toBeNull();
+  expect(planDrop(book, find("d"), null)).toEqual({ before: "p" });
+  expect(planDrop(book, find("a"), find("d"))).toEqual({ after: "d" });
+});
+
+test("the buttons of the tree are about the part that has the focus, and a part has a name of its own", async () => {
+  const sent: unknown[] = [];
+  serve({ "GET /projects/b/chapters": { items: book, next: null }, "PUT /projects/b/chapters/q/title": (body: unknown) => (sent.push(body), {}), "POST /projects/b/chapters": (body: unknown) => (sent.push(body), {}) });
+  render(Tree);
+  render(PartDialog);
+  await fireEvent.focus(screen.getByRole("treeitem", { name: /Q/ }));
+  await fireEvent.click(screen.getByRole("button", { name: "Delete “Q” from the book" }));
+  expect(questions.current?.title).toBe("Delete “Q”?");
+  questions.answer(false);
+  await fireEvent.click(screen.getByRole("button", { name: "Rename the part “Q”" }));
+  const field = await screen.findByLabelText("Name of the part");
+  await fireEvent.input(field, { target: { value: " The Storm " } });
+  await fireEvent.submit(field.closest("form")!);
+  await waitFor(() => expect(sent).toEqual([{ title: "The Storm" }]));
+  await fireEvent.click(screen.getByRole("button", { name: "Add a part" }));
+  await fireEvent.input(await screen.findByLabelText("Name of the part"), { target: { value: "The Calm" } });
+  await fireEvent.submit(document.querySelector("form")!);
+  await waitFor(() => expect(sent.at(-1)).toEqual({ title: "The Calm", kind: "part", after: null }));
+});
+
+test("a row shows the synopsis of its chapter, and one that could not be read is asked for again", async () => {
+  let isThere = false;
+  const asked = serve({ "GET /projects/b/synopses/texts": () => (isThere ? { items: [synopsis("a", { state: "stale", origin: "hand" })], next: null } : new Response("{}", { status: 500 })) });
+  render(Tree);
+  const row = screen.getByRole("treeitem", { name: /A/ });
+  await fireEvent.focus(row);
+  await waitFor(() => expect(asked).toHaveLength(1));
+  await fireEvent.blur(row);
+  isThere = true;
+  await fireEvent.focus(row);
+  const card = await screen.findByRole("tooltip");
+  expect(card.textContent).toContain("What happens in a.");
+  expect(card.textContent).toContain("Written by hand. Out of date: the chapter was changed since.");
+  expect(row.getAttribute("aria-describedby")).toBe(card.id);
+  await fireEvent.blur(row);
+  expect(screen.queryByRole("tooltip")).toBeNull();
+});
+
+test("the outline shows each synopsis with its state, to edit, make anew and delete, and beats to put in order", async () => {
+  const sent: unknown[] = [];
+  const keep = (name: string) => (body: unknown) => (sent.push([name, body]), { made: [], left: [], overtaken: [], failed: {}, lost: {} });
+  const beat = (id: string) => ({ id, documentId: "a", text: `Beat ${id}`, done: false });
+  serve({
+    "GET /projects/b/synopses/texts": { items: [synopsis("a", { state: "stale", origin: "model" }), synopsis("b", { origin: "hand" })], next: null },
+    "GET /projects/b/beats": { items: [beat("1"), beat("2")], next: null },
+    "PUT /projects/b/synopses/b": keep("write"),
+    "POST /projects/b/synopses": keep("make"),
+    "DELETE /projects/b/synopses/b": keep("delete"),
+    "PATCH /projects/b/beats/2": keep("reword"),
+    "PUT /projects/b/beats/order": keep("order"),
+  });
+  router.read("#/b/outline");
+  render(Outline);
+  expect(await screen.findByText(/Written by a model\. Out of date/)).toBeTruthy();
+  expect(screen.queryByRole("button", { name: "Make the synopsis of “B” of its own sentences" })).toBeNull(); // what a person wrote is not replaced
+  await fireEvent.click(screen.getByRole("button", { name: "Edit the synopsis of “B”" }));
+  const field = screen.getByLabelText("Synopsis of “B”");
+  await fireEvent.input(field, { target: { value: "Mara leaves." } });
+  await fireEvent.submit(field.closest("form")!);
+  await waitFor(() => expect(sent).toEqual([["write", { text: "Mara leaves." }]]));
+  await fireEvent.click(screen.getByRole("button", { name: "Make the synopsis of “A” of its own sentences" }));
+  await fireEvent.click(await screen.findByRole("button", { name: "Delete the synopsis of “B”" }));
+  await waitFor(() => expect(sent.slice(1).map((one) => (one as [string])[0])).toEqual(["make", "delete"]));
+  const second = screen.getByLabelText("Beat 2");
+  await fireEvent.change(second, { target: { value: "They hide." } });
+  await waitFor(() => expect(sent.at(-1)).toEqual(["reword", { text: "They hide." }]));
+  await fireEvent.keyDown(second, { key: "ArrowUp", altKey: true });
+  await waitFor(() => expect(sent.at(-1)).toEqual(["order", { document: "a", items: ["2", "1"] }]));
+});
