@@ -10,6 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Page, Route, expect
 
 from fabula.core.story import Position
+from fabula.manuscript.tables import marks
 from fabula.search.need_edits import store_place
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
@@ -1262,3 +1263,71 @@ def test_the_search_in_a_chapter_counts_and_leaves_the_chapter_where_it_is(
     page.get_by_role("button", name="关闭查找").click()
     expect(page.locator(".cm-content")).to_be_focused()
     wait_text(story, chapter.id, "\n\n".join(f"Paragraph {number} has a line. Ropes!" for number in range(80)))
+
+
+def write_suggestion(page: Page) -> str:
+    """Let the demo write, and return the words of its suggestion."""
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    return page.locator(".cm-suggestion").inner_text().strip()
+
+
+def list_marked(workspace: Workspace, story: ProjectHandle) -> list[str]:
+    """The words that are marked as a model's."""
+    with workspace.store.read(project=story.id) as reading:
+        return [story.chapters.read(row.document_id).text[row.start : row.end] for row in reading.rows(marks)]
+
+
+def test_a_suggestion_goes_where_it_stands_also_after_the_text_before_it_was_changed(
+    open_page: OpenPage, workspace: Workspace, story: ProjectHandle
+) -> None:
+    story.chapters.write("ch-06", "The gulls were late.\n\nMara waited.")
+    page = open_chapter(open_page, story)
+    type_at_end(page, "")
+    words = write_suggestion(page)
+    page.keyboard.press("Control+Home")
+    page.keyboard.type("At dawn 🌊 ")
+    page.keyboard.press("Tab")
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    wait_outcome(story, "accepted")
+    wait_text(story, "ch-06", f"At dawn 🌊 The gulls were late.\n\nMara waited.\n\n{words}")
+    assert list_marked(workspace, story) == [words]
+
+
+def test_words_are_replaced_where_they_stand_also_after_the_text_before_them_was_changed(
+    open_page: OpenPage, workspace: Workspace, story: ProjectHandle
+) -> None:
+    story.chapters.write("ch-06", "The gulls were late. Mara waited.")
+    page = open_chapter(open_page, story)
+    type_at_end(page, "")
+    for _ in "Mara waited.":
+        page.keyboard.press("Shift+ArrowLeft")
+    page.get_by_role("button", name="Ask a skill").click()
+    expect(page.get_by_label("Instruction")).to_be_focused()
+    words = write_suggestion(page)
+    page.get_by_label("Skill").select_option(label="Critique")  # what is asked next is no matter of this answer
+    page.locator(".cm-content").press("Control+Home")
+    page.keyboard.type("At dawn ")
+    expect(page.locator(".cm-replaced")).to_have_text("Mara waited.")
+    page.keyboard.press("Tab")
+    wait_outcome(story, "accepted")
+    wait_text(story, "ch-06", f"At dawn The gulls were late. {words}")
+    assert list_marked(workspace, story) == [words]
+
+
+def test_another_answer_is_written_where_the_first_one_stands_after_the_text_was_changed(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    story.chapters.write("ch-06", "The gulls were late.\n\nMara waited.")
+    page = open_chapter(open_page, story)
+    type_at_end(page, "")
+    write_suggestion(page)
+    page.keyboard.press("Control+Home")
+    page.keyboard.type("At dawn ")
+    page.keyboard.press("Alt+Enter")
+    wait_outcome(story, "rejected", variants=2)
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    words = page.locator(".cm-suggestion").inner_text().strip()
+    page.keyboard.press("Tab")
+    wait_outcome(story, "accepted")
+    wait_text(story, "ch-06", f"At dawn The gulls were late.\n\nMara waited.\n\n{words}")

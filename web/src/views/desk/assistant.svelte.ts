@@ -306,7 +306,7 @@ export class Assistant {
   }
 
   /** Tell the server that the answer goes into the text, and where it stands there now; returns what became of it. */
-  accept(text: string, where: Partial<Pick<Schemas["AcceptBody"], "target" | "expectedRevision">> = {}): Promise<Schemas["AcceptedAnswerInfo"]> {
+  accept(text: string, where: { target?: [number, number]; expectedRevision?: number } = {}): Promise<Schemas["AcceptedAnswerInfo"]> {
     const run = this.variant?.runId ?? "";
     const isOwn = this.variant?.isPasted || text !== this.variant?.text;
     const body = { text: isOwn ? text : null, ...where };
