@@ -1331,3 +1331,47 @@ def test_another_answer_is_written_where_the_first_one_stands_after_the_text_was
     page.keyboard.press("Tab")
     wait_outcome(story, "accepted")
     wait_text(story, "ch-06", f"At dawn The gulls were late.\n\nMara waited.\n\n{words}")
+
+
+def test_what_was_written_in_a_chapter_that_was_deleted_elsewhere_is_given_back(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    before, title = story.chapters.read("ch-06").text, story.chapters.read("ch-06").record.title
+    page.context.set_offline(True)
+    type_at_end(page, " The line was cut.")
+    expect(page.locator("header .state")).to_have_text("Offline, kept here")
+    story.chapters.remove("ch-06")
+    page.context.set_offline(False)
+    notice = page.get_by_text(f"“{title}” was deleted elsewhere.")
+    expect(notice).to_be_visible()
+    page.goto(page.url.split("#")[0] + f"#/{story.id}/write/ch-05")
+    page.reload()  # it is offered until it is taken
+    expect(notice).to_be_visible()
+    page.get_by_role("button", name="Make it a chapter again").click()
+    expect(page.get_by_label("Title of the chapter")).to_have_value(title)
+    expect(page.locator(".cm-content")).to_contain_text("The line was cut.")
+    assert before + " The line was cut." in [story.chapters.read(one.id).text for one in story.reading.list_chapters()]
+    page.reload()
+    expect(page.locator(".cm-content")).to_contain_text("The line was cut.")
+    expect(notice).to_have_count(0)
+
+
+def test_changes_far_from_each_other_are_merged_though_each_side_made_several(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    paragraphs = ["The gulls were late.", "Nobody spoke.", "Mara waited.", "The lamp burned low."]
+    story.chapters.write("ch-06", "\n\n".join(paragraphs))
+    page = open_chapter(open_page, story)
+    page.context.set_offline(True)
+    type_at_end(page, "\n\nShe left.")
+    page.keyboard.press("Control+Home")
+    page.keyboard.type("At dawn ")
+    expect(page.locator("header .state")).to_have_text("Offline, kept here")
+    story.chapters.write("ch-06", "\n\n".join(paragraphs).replace("Mara waited", "Ida waited"))
+    page.context.set_offline(False)
+    wait_text(
+        story,
+        "ch-06",
+        "\n\n".join(["At dawn The gulls were late.", "Nobody spoke.", "Ida waited.", paragraphs[3], "She left."]),
+    )
