@@ -1375,3 +1375,25 @@ def test_changes_far_from_each_other_are_merged_though_each_side_made_several(
         "ch-06",
         "\n\n".join(["At dawn The gulls were late.", "Nobody spoke.", "Ida waited.", paragraphs[3], "She left."]),
     )
+
+
+def test_a_notice_takes_back_what_it_tells_of_and_not_what_was_typed_since(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    known, before = len(story.memory.list_memories()), story.chapters.read("ch-06").text
+    type_at_end(page, "")
+    page.keyboard.press("Control+Shift+ArrowLeft")
+    page.get_by_role("button", name="Remember it").click()
+    page.get_by_role("dialog").get_by_role("button", name=re.compile("^Add")).click()
+    notice = page.locator(".toast", has_text="Remembered.")
+    expect(notice).to_be_visible()
+    page.keyboard.press("Control+End")
+    page.keyboard.type(" She left.")
+    wait_text(story, "ch-06", before + " She left.")
+    assert len(story.memory.list_memories()) == known + 1
+    notice.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text(re.compile("^Taken back:"))).to_be_visible()
+    assert len(story.memory.list_memories()) == known
+    assert story.chapters.read("ch-06").text.endswith(" She left.")
+    expect(page.locator(".cm-content")).to_contain_text("She left.")

@@ -2,7 +2,8 @@
 
 Accepting an answer inserts its text where the skill says, marks that text as written by a model, sets the outcome of
 the run and records the outcome for memory. If the document was changed since the request, the caller says where the
-answer stands now and in which revision; otherwise nothing is written and the writer gets an error. A rejected answer can be accepted later; an accepted one cannot be rejected.
+answer stands now and in which revision; otherwise nothing is written and the writer gets an error. A rejected answer
+can be accepted later; an accepted one cannot be rejected.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ export const texts = defineTexts({
   undo: { en: "Undo", zh: "撤销" },
   undoBook: { en: "Undo: take back the last change of the book", zh: "撤销全书上一次改动" },
   undoneWhat: { en: "Taken back: {what}", zh: "已撤销：{what}" },
+  nothingToUndo: { en: "This changed nothing, so there is nothing to take back.", zh: "没有任何改动，无需撤销。" },
   redo: { en: "Do it again", zh: "重做" },
   undone: { en: "Undone.", zh: "已撤销。" },
   retry: { en: "Try again", zh: "重试" },

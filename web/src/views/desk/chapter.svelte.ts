@@ -170,7 +170,7 @@ export class ChapterSession {
     this.firstChange = 0;
     try {
       const path = { project, chapter: document };
-      const saved = await put("/projects/{project}/chapters/{chapter}", { path, body: { text, expectedRevision: this.revision } });
+      const saved = await put("/projects/{project}/chapters/{chapter}", { path, body: { text, expectedRevision: this.revision }, isByItself: true });
       if (this.document !== document) return void deleteDraft(key);
       this.revision = saved.revision;
       this.base = text;
