@@ -25,9 +25,8 @@ test("a suggestion that is not decided is set aside in what is shown, not in wha
   serve({ "POST /projects/b/inspect": inspect });
   const assistant = new Assistant();
   assistant.skills = [{ id: "continue", answer: "insert" }] as never;
-  assistant.variants = [{ text: "Rain.", runId: "r1", isDone: true, note: "", findings: [], problem: "" }];
   expect(assistant.sources).toEqual([]);
-  assistant.state = "done";
+  assistant.restore({ skillId: "continue", variants: [{ text: "Rain.", runId: "r1", isDone: true, note: "", findings: [], problem: "" }], chosen: 0, edited: null, instruction: "" });
   expect(assistant.sources).toEqual(["history:r1"]);
   context.place = { documentId: "c" };
   context.setAside(assistant.sources);

@@ -214,6 +214,14 @@ export async function acceptAll(): Promise<void> {
   await accept(desk.assistant.text);
 }
 
+/** Let another variant stand in the text. */
+export function chooseVariant(index: number): void {
+  const { assistant, editor } = desk;
+  if (index !== assistant.chosen) assistant.edited = null;
+  assistant.chosen = index;
+  editor?.view.focus(); // the keys on the buttons are keys of the text
+}
+
 /** Take the next sentence; the last one accepts what was taken. */
 export async function acceptSentence(): Promise<void> {
   const { assistant } = desk;
