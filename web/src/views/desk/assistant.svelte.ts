@@ -263,6 +263,7 @@ export class Assistant {
       if (event.event === "completed") {
         variant.findings = readFindings(event.verdict);
         variant.usage = event.usage;
+        context.cacheShare = readCacheShare(event.usage);
         variant.cost = event.cost;
       } else variant.problem = event.error.message;
     }
@@ -412,6 +413,11 @@ type WritingEvent =
   | ({ event: "retry" } & Schemas["WritingRetry"])
   | ({ event: "completed" } & Schemas["WritingCompleted"])
   | ({ event: "failed" } & Schemas["WritingFailed"]);
+
+/** Return how much of what a model read came from the cache, in percent; null where it read nothing. */
+export function readCacheShare({ inputTokens, cachedTokens }: Schemas["UsageInfo"]): number | null {
+  return inputTokens ? Math.round((cachedTokens / inputTokens) * 100) : null;
+}
 
 /** Whether the answer of a skill goes into the text. */
 const isProse = (skill: Skill | undefined) => skill?.answer === "insert" || skill?.answer === "replace";

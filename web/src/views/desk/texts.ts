@@ -77,7 +77,7 @@ export const texts = defineTexts({
   stopWriting: { en: "Stop writing", zh: "停止写作" },
   takeVariant: { en: "Take this variant: {n}", zh: "用备选 {n}" },
   cost: { en: "{money} · {share} % from cache", zh: "{money} · {share}% 来自缓存" },
-  costUnknown: { en: "{n} tokens", zh: "{n} 个词元" },
+  costUnknown: { en: "{n} tokens · {share} % from cache", zh: "{n} 个词元 · {share}% 来自缓存" },
   acceptedEntries: { en: { one: "{n} entry was added to the codex.", other: "{n} entries were added to the codex." }, zh: "设定集新增 {n} 条。" },
   keptAsText: { en: "The chapter was changed meanwhile; the text was put in as your own.", zh: "章节已改动，文字按您自己的内容插入。" },
   answer: { en: "Answer", zh: "回答" },
