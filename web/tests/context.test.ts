@@ -224,3 +224,19 @@ test("rules that have no room are told of at the bar and beside the text, and le
   await waitFor(() => expect(shown()).toContain("No magic"));
   context.isOpen = false;
 });
+
+test("the bar tells what the last answer had from the cache, and what the month cost", async () => {
+  const ended = { text: "Rain.", runId: "r1", finishReason: "stop", verdict: {}, usage: { inputTokens: 200, cachedTokens: 150, outputTokens: 3 }, cost: { known: false } };
+  serve({
+    "GET /projects/b/runs/spending": (query: URLSearchParams) => ({ spent: [], total: /^\d{4}-\d\d$/.test(query.get("month") ?? "") ? { USD: 1_230_000 } : {} }),
+    "POST /projects/b/write": () => new Response(`event: completed\ndata: ${JSON.stringify({ event: "completed", variant: 0, ...ended })}\n\nevent: done\ndata: {}\n\n`),
+  });
+  context.prompt = shownPrompt([]);
+  render(ContextBar);
+  expect(await screen.findByText(/1\.23.* this month/)).toBeTruthy();
+  expect(screen.queryByText(/from cache/)).toBeNull();
+  const assistant = new Assistant();
+  assistant.skills = [{ id: "continue", answer: "insert" }] as never;
+  await assistant.ask({ documentId: "c", cursorPosition: 0 });
+  expect(await screen.findByText("last answer 75 % from cache")).toBeTruthy();
+});
