@@ -58,3 +58,25 @@ def test_the_bar_counts_for_the_model_of_the_desk_after_a_conversation(
     expect(budget).not_to_contain_text("/ 6,144")
     page.goto(re.sub("talk/.*", "codex", page.url))
     expect(budget).to_contain_text("/ 6,144")
+
+
+def test_what_is_tried_is_written_with_and_another_place_is_only_looked_at(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_page(f"#/{story.id}/write/ch-06")
+    expect(page.locator(".cm-name").first).to_be_visible()
+    page.get_by_role("button", name=re.compile("Open the inspector")).click()
+    inspector = page.get_by_role("region", name="Inspector")
+    window = inspector.get_by_label(re.compile("^Window:"))
+    window.fill("16384")
+    asking = page.get_by_role("complementary", name="Assistant")
+    expect(asking.get_by_text("Next answers, as you chose in the inspector: window 16,384 tokens.")).to_be_visible()
+    with page.expect_request(re.compile("/inspect$")) as asked:
+        inspector.get_by_label("Chapter", exact=True).select_option("ch-02")
+    assert (asked.value.post_data_json or {})["documentId"] == "ch-02"
+    expect(inspector.get_by_text("Answers are written where the cursor is.")).to_be_visible()
+    with page.expect_request(re.compile("/inspect$")) as again:
+        inspector.get_by_role("button", name="Reset").click()
+    assert (again.value.post_data_json or {})["documentId"] == "ch-06"
+    assert (again.value.post_data_json or {})["window"] == 8192  # that of the demo
+    expect(asking.get_by_text("Next answers")).to_have_count(0)

@@ -10,6 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Page, Route, expect
 
 from fabula.core.story import Position
+from fabula.manuscript.tables import marks
 from fabula.search.need_edits import store_place
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
@@ -242,6 +243,53 @@ def test_the_keys_work_as_soon_as_a_variant_is_chosen(open_page: OpenPage, story
     page.keyboard.press("Tab")
     expect(page.locator(".cm-suggestion")).to_have_count(0)
     wait_outcome(story, "accepted", variants=2)
+
+
+def test_a_click_on_a_name_shows_its_card_and_places_the_cursor(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_chapter(open_page, story)
+    type_at_end(page, "\n\nMara waited.")
+    name = page.locator(".cm-line").last.locator(".cm-name")
+    name.click()
+    expect(page.locator(".cm-card-name")).to_have_text("Mara Venn")
+    expect(page.locator(".cm-content")).to_be_focused()
+    page.keyboard.press("End")
+    expect(page.locator(".cm-cards")).to_have_count(0)
+    page.keyboard.type(" Zeb sang.")
+    expect(page.locator(".cm-line").last.locator(".cm-name")).to_have_count(1)
+    story.codex.add("Zeb", kind="character")  # in another window
+    expect(page.locator(".cm-line").last.locator(".cm-name")).to_have_text(["Mara", "Zeb"])
+
+
+def run_command(page: Page, name: str) -> None:
+    """Run a command of the palette."""
+    page.keyboard.press("Control+k")
+    page.keyboard.type(name)
+    page.keyboard.press("Enter")
+
+
+def test_a_waiting_answer_is_decided_from_the_palette_which_shows_the_keys(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    before = story.chapters.read("ch-06").text
+    page.keyboard.press("Control+k")
+    page.keyboard.type("the answer")
+    expect(page.get_by_role("option", name=re.compile("^Reject the answer"))).to_have_count(0)
+    page.keyboard.press("Escape")
+    page.get_by_label("Variants").select_option("2")
+    type_at_end(page, "")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    second = page.locator(".variants section").nth(1).locator("p").inner_text()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("the answer")
+    expect(page.get_by_role("option", name=re.compile("^Accept the answer")).locator("kbd")).to_have_text("Tab")
+    page.keyboard.press("Escape")
+    run_command(page, "Take this variant: 2")
+    expect(page.locator(".cm-suggestion")).to_have_text(second)
+    run_command(page, "Reject the answer")
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    assert story.chapters.read("ch-06").text == before
 
 
 def test_a_name_in_the_last_paragraph_has_its_card_and_opens_its_entry(
@@ -929,7 +977,12 @@ def test_words_of_the_chapter_that_break_a_rule_have_a_wavy_line(open_page: Open
     type_at_end(page, " The gramophone played.")
     broken = page.locator(".cm-broken", has_text="gramophone")
     expect(broken).to_be_visible()
-    expect(broken).to_have_attribute("title", re.compile("gramophone"))
+    broken.click()  # as a finger would
+    expect(page.locator(".cm-card-broken")).to_contain_text("is not to be used")
+    page.keyboard.press("Escape")
+    expect(page.locator(".cm-card-broken")).to_have_count(0)
+    run_command(page, "Show the card of the words")
+    expect(page.locator(".cm-card-broken")).to_contain_text("is not to be used")
     assert "wavy" in broken.evaluate("element => getComputedStyle(element).textDecoration")
     type_at_end(page, " The pianola did not.")
     expect(page.locator(".cm-broken", has_text="pianola")).to_have_count(0)
@@ -1262,3 +1315,137 @@ def test_the_search_in_a_chapter_counts_and_leaves_the_chapter_where_it_is(
     page.get_by_role("button", name="关闭查找").click()
     expect(page.locator(".cm-content")).to_be_focused()
     wait_text(story, chapter.id, "\n\n".join(f"Paragraph {number} has a line. Ropes!" for number in range(80)))
+
+
+def write_suggestion(page: Page) -> str:
+    """Let the demo write, and return the words of its suggestion."""
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    return page.locator(".cm-suggestion").inner_text().strip()
+
+
+def list_marked(workspace: Workspace, story: ProjectHandle) -> list[str]:
+    """The words that are marked as a model's."""
+    with workspace.store.read(project=story.id) as reading:
+        return [story.chapters.read(row.document_id).text[row.start : row.end] for row in reading.rows(marks)]
+
+
+def test_a_suggestion_goes_where_it_stands_also_after_the_text_before_it_was_changed(
+    open_page: OpenPage, workspace: Workspace, story: ProjectHandle
+) -> None:
+    story.chapters.write("ch-06", "The gulls were late.\n\nMara waited.")
+    page = open_chapter(open_page, story)
+    type_at_end(page, "")
+    words = write_suggestion(page)
+    page.keyboard.press("Control+Home")
+    page.keyboard.type("At dawn 🌊 ")
+    page.keyboard.press("Tab")
+    expect(page.locator(".cm-suggestion")).to_have_count(0)
+    wait_outcome(story, "accepted")
+    wait_text(story, "ch-06", f"At dawn 🌊 The gulls were late.\n\nMara waited.\n\n{words}")
+    assert list_marked(workspace, story) == [words]
+
+
+def test_words_are_replaced_where_they_stand_also_after_the_text_before_them_was_changed(
+    open_page: OpenPage, workspace: Workspace, story: ProjectHandle
+) -> None:
+    story.chapters.write("ch-06", "The gulls were late. Mara waited.")
+    page = open_chapter(open_page, story)
+    type_at_end(page, "")
+    for _ in "Mara waited.":
+        page.keyboard.press("Shift+ArrowLeft")
+    page.get_by_role("button", name="Ask a skill").click()
+    expect(page.get_by_label("Instruction")).to_be_focused()
+    words = write_suggestion(page)
+    page.get_by_label("Skill").select_option(label="Critique")  # what is asked next is no matter of this answer
+    page.locator(".cm-content").press("Control+Home")
+    page.keyboard.type("At dawn ")
+    expect(page.locator(".cm-replaced")).to_have_text("Mara waited.")
+    page.keyboard.press("Tab")
+    wait_outcome(story, "accepted")
+    wait_text(story, "ch-06", f"At dawn The gulls were late. {words}")
+    assert list_marked(workspace, story) == [words]
+
+
+def test_another_answer_is_written_where_the_first_one_stands_after_the_text_was_changed(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    story.chapters.write("ch-06", "The gulls were late.\n\nMara waited.")
+    page = open_chapter(open_page, story)
+    type_at_end(page, "")
+    write_suggestion(page)
+    page.keyboard.press("Control+Home")
+    page.keyboard.type("At dawn ")
+    page.keyboard.press("Alt+Enter")
+    wait_outcome(story, "rejected", variants=2)
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    words = page.locator(".cm-suggestion").inner_text().strip()
+    page.keyboard.press("Tab")
+    wait_outcome(story, "accepted")
+    wait_text(story, "ch-06", f"At dawn The gulls were late.\n\nMara waited.\n\n{words}")
+
+
+def test_what_was_written_in_a_chapter_that_was_deleted_elsewhere_is_given_back(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    before, title = story.chapters.read("ch-06").text, story.chapters.read("ch-06").record.title
+    page.context.set_offline(True)
+    type_at_end(page, " The line was cut.")
+    expect(page.locator("header .state")).to_have_text("Offline, kept here")
+    story.chapters.remove("ch-06")
+    page.context.set_offline(False)
+    notice = page.get_by_text(f"“{title}” was deleted elsewhere.")
+    expect(notice).to_be_visible()
+    page.goto(page.url.split("#")[0] + f"#/{story.id}/write/ch-05")
+    page.reload()  # it is offered until it is taken
+    expect(notice).to_be_visible()
+    page.get_by_role("button", name="Make it a chapter again").click()
+    expect(page.get_by_label("Title of the chapter")).to_have_value(title)
+    expect(page.locator(".cm-content")).to_contain_text("The line was cut.")
+    assert before + " The line was cut." in [story.chapters.read(one.id).text for one in story.reading.list_chapters()]
+    page.reload()
+    expect(page.locator(".cm-content")).to_contain_text("The line was cut.")
+    expect(notice).to_have_count(0)
+
+
+def test_changes_far_from_each_other_are_merged_though_each_side_made_several(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    paragraphs = ["The gulls were late.", "Nobody spoke.", "Mara waited.", "The lamp burned low."]
+    story.chapters.write("ch-06", "\n\n".join(paragraphs))
+    page = open_chapter(open_page, story)
+    page.context.set_offline(True)
+    type_at_end(page, "\n\nShe left.")
+    page.keyboard.press("Control+Home")
+    page.keyboard.type("At dawn ")
+    expect(page.locator("header .state")).to_have_text("Offline, kept here")
+    story.chapters.write("ch-06", "\n\n".join(paragraphs).replace("Mara waited", "Ida waited"))
+    page.context.set_offline(False)
+    wait_text(
+        story,
+        "ch-06",
+        "\n\n".join(["At dawn The gulls were late.", "Nobody spoke.", "Ida waited.", paragraphs[3], "She left."]),
+    )
+
+
+def test_a_notice_takes_back_what_it_tells_of_and_not_what_was_typed_since(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    known, before = len(story.memory.list_memories()), story.chapters.read("ch-06").text
+    type_at_end(page, "")
+    page.keyboard.press("Control+Shift+ArrowLeft")
+    page.get_by_role("button", name="Remember it").click()
+    page.get_by_role("dialog").get_by_role("button", name=re.compile("^Add")).click()
+    notice = page.locator(".toast", has_text="Remembered.")
+    expect(notice).to_be_visible()
+    page.keyboard.press("Control+End")
+    page.keyboard.type(" She left.")
+    wait_text(story, "ch-06", before + " She left.")
+    assert len(story.memory.list_memories()) == known + 1
+    notice.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text(re.compile("^Taken back:"))).to_be_visible()
+    assert len(story.memory.list_memories()) == known
+    assert story.chapters.read("ch-06").text.endswith(" She left.")
+    expect(page.locator(".cm-content")).to_contain_text("She left.")

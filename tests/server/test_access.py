@@ -397,3 +397,21 @@ def test_a_key_with_few_rights_lists_its_projects_and_changes_no_profile(
         assert "`sign_in`" in refused.json()["detail"]
         assert "`edit`" in client.post(f"/api/projects/{story.id}/chapters", json={"title": "x"}).json()["detail"]
         assert "`" not in client.get("/api/projects/another/chapters").json()["detail"]  # that there is one is a secret
+
+
+def test_an_answer_names_the_step_that_takes_just_this_change_back(server: RunningServer, story: ProjectHandle) -> None:
+    base = f"/api/projects/{story.id}"
+    with server.client() as client:
+        project, _, number = (
+            client.post(f"{base}/constraints", json={"text": "No cats."}).headers["undo-step"].partition("/")
+        )
+        assert project == story.id
+        chapter = client.get(f"{base}/chapters").json()["items"][0]
+        address = f"{base}/chapters/{chapter['id']}"
+        text = client.get(address).json()["text"]
+        assert client.put(address, json={"text": text}).headers["undo-step"] == "none"  # it is the same
+        assert client.put(address, json={"text": f"{text} More."}).headers["undo-step"] != "none"
+        assert "undo-step" not in client.get(address).headers
+        taken_back = client.post(f"{base}/undo", json={"step": int(number)})
+        assert "No cats." in taken_back.json()["label"]
+        assert client.get(address).json()["text"] == f"{text} More."

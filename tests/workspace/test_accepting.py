@@ -306,3 +306,29 @@ def test_a_proposal_that_cannot_be_accepted_is_refused(
         coast.runs.propose(**{"chapter": "1", **fields})
     assert refused.value.code is code
     assert coast.runs.list_runs() == []
+
+
+def test_an_answer_goes_where_its_place_has_moved_to_and_keeps_its_mark(sample: StoredSample) -> None:
+    document = put(sample, "She stood. He left.")
+    sample.server.script = openai_answer("The sea was quiet.")
+    run_id = finished(sample.write(cursor=10)).run_id
+    revision = sample.handle.chapters.write(document, "Then she stood. He left.").revision
+    with pytest.raises(FabulaError) as stale:
+        sample.handle.runs.accept(run_id, target=(15, 15), expected_revision=revision - 1)
+    assert stale.value.code is Code.DOCUMENT_STALE
+    sample.handle.runs.accept(run_id, target=(15, 15), expected_revision=revision)
+    assert sample.text(document) == "Then she stood. The sea was quiet. He left."
+    assert marked(sample) == ["The sea was quiet."]
+
+
+def test_only_the_very_words_that_an_answer_was_written_for_are_replaced(sample: StoredSample) -> None:
+    document = put(sample, "She stood. He left.")
+    sample.server.script = openai_answer("He went away.")
+    run_id = finished(sample.write(skill_id="rewrite", cursor=19, selection=(11, 19))).run_id
+    revision = sample.handle.chapters.write(document, "Then she stood. He left.").revision
+    with pytest.raises(FabulaError) as other:
+        sample.handle.runs.accept(run_id, target=(5, 15), expected_revision=revision)
+    assert other.value.code is Code.DOCUMENT_STALE
+    sample.handle.runs.accept(run_id, target=(16, 24), expected_revision=revision)
+    assert sample.text(document) == "Then she stood. He went away."
+    assert marked(sample) == ["He went away."]

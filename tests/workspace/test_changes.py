@@ -407,3 +407,27 @@ def test_a_participant_who_has_spoken_and_a_project_with_conversations_are_not_t
         assert caught.value.code is Code.STORE_CONFLICT
         assert "a conversation since" in caught.value.sentence
         assert workspace.projects()
+
+
+def test_a_step_is_taken_back_by_its_number_whatever_was_done_after_it(workspace: Workspace) -> None:
+    project = workspace.create_project("Harrow")
+    chapter = project.chapters.add("One", text="It rained.").id
+    project.memory.remember("She is left-handed.")
+    step = workspace.list_changes(project.id)[0].step.number
+    project.chapters.write(chapter, "It rained. She ran.")
+    taken_back = workspace.undo(project.id, step=step)
+    assert taken_back.step.number == step
+    assert project.memory.list_memories() == []
+    assert project.chapters.read(chapter).text == "It rained. She ran."
+    with pytest.raises(FabulaError) as twice:
+        workspace.undo(project.id, step=step)
+    assert twice.value.code is Code.STORE_NOT_FOUND
+    workspace.redo(project.id, step=step)
+    assert [one.item.text for one in project.memory.list_memories()] == ["She is left-handed."]
+    with pytest.raises(FabulaError) as unnamed:
+        workspace.undo(step=step)
+    assert unnamed.value.code is Code.REQUEST_INVALID
+    created = workspace.list_changes(project.id)[-1].step.number
+    with pytest.raises(FabulaError) as whole:
+        workspace.undo(project.id, step=created)  # it would take everything along
+    assert whole.value.code is Code.STORE_CONFLICT

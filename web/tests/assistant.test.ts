@@ -66,6 +66,22 @@ test("an instruction that was followed leaves with the decision, and comes back 
   expect(assistant.instruction).toBe("Then she leaves.");
 });
 
+test("an answer keeps the skill it was asked with, whatever is chosen meanwhile, and one that is only read is asked for once", async () => {
+  let sent: { variants?: number; skillId?: string } = {};
+  const assistant = await open("one", { "POST /projects/one/write": (body: typeof sent) => ((sent = body), write("Rain.")()) });
+  assistant.variantCount = 2;
+  const writing = assistant.ask(place);
+  assistant.skillId = "discuss";
+  await writing;
+  expect([assistant.state, assistant.isProse, assistant.sources, sent.variants]).toEqual(["done", true, ["history:r1"], 2]);
+  expect(assistant.talk).toEqual([]);
+  await assistant.reject();
+  expect(assistant.restore()).toBe(true);
+  expect([assistant.isProse, assistant.skillId]).toEqual([true, "discuss"]);
+  await assistant.ask(place);
+  expect([assistant.state, assistant.talk.length, sent.variants, sent.skillId]).toEqual(["idle", 1, 1, "discuss"]);
+});
+
 test("who writes is remembered for the book in this browser", async () => {
   (await open("one")).choose("clipboard");
   expect((await open("one")).provider).toBe("clipboard");
@@ -95,7 +111,7 @@ test("a prompt that is handed over is no answer; what is pasted for it is, and i
   assistant.paste("Rain fell.\n");
   expect([assistant.state, assistant.text, assistant.prompt]).toEqual(["done", "Rain fell.", ""]);
   await assistant.accept(assistant.text);
-  expect(sent).toEqual({ text: "Rain fell.", beat: false });
+  expect(sent).toEqual({ text: "Rain fell." });
 });
 
 test("what said that the server is gone leaves the panel when it is back", async () => {

@@ -6,6 +6,7 @@ import { router } from "../src/lib/router.svelte";
 import { toasts } from "../src/lib/toasts.svelte";
 import { story } from "../src/lib/story.svelte";
 import { Assistant } from "../src/views/desk/assistant.svelte";
+import Tried from "../src/lib/prompt/Tried.svelte";
 import Cards from "../src/lib/prompt/Cards.svelte";
 import ContextBar from "../src/lib/prompt/ContextBar.svelte";
 import Inspector from "../src/lib/prompt/Inspector.svelte";
@@ -25,9 +26,8 @@ test("a suggestion that is not decided is set aside in what is shown, not in wha
   serve({ "POST /projects/b/inspect": inspect });
   const assistant = new Assistant();
   assistant.skills = [{ id: "continue", answer: "insert" }] as never;
-  assistant.variants = [{ text: "Rain.", runId: "r1", isDone: true, note: "", findings: [], problem: "" }];
   expect(assistant.sources).toEqual([]);
-  assistant.state = "done";
+  assistant.restore({ skillId: "continue", variants: [{ text: "Rain.", runId: "r1", isDone: true, note: "", findings: [], problem: "" }], chosen: 0, edited: null, instruction: "" });
   expect(assistant.sources).toEqual(["history:r1"]);
   context.place = { documentId: "c" };
   context.setAside(assistant.sources);
@@ -45,7 +45,7 @@ test("a conversation shows the context of the model that answers it, and names i
   });
   router.read("#/b/talk/t");
   render(Talk);
-  await waitFor(() => expect(context.choices).toMatchObject({ model: "small", window: 4096 }));
+  await waitFor(() => expect(context.request).toMatchObject({ model: "small", window: 4096 }));
   expect(screen.getByText("small answers here, as the settings say. It reads at most 4,096 tokens.")).toBeTruthy();
 });
 
@@ -55,10 +55,40 @@ test("eyes that were chosen in the inspector are named beside the text, and can 
   context.prompt = prompt as never;
   context.choose({ eyes: "character", character: "m" });
   render(Cards);
-  expect(screen.getByText(/Through the eyes of Mara Venn/)).toBeTruthy();
+  expect(screen.getByText(/through the eyes of Mara Venn/)).toBeTruthy();
   await fireEvent.click(screen.getByRole("button", { name: "Reset" }));
-  expect(screen.queryByText(/Through the eyes of/)).toBeNull();
+  expect(screen.queryByText(/through the eyes of/)).toBeNull();
   expect(context.choices.eyes).toBeUndefined();
+});
+
+test("whatever is tried in the inspector is said beside the instruction, and taking it back leaves what was pinned", async () => {
+  serve({ "GET /projects/b/model": { kind: "local", model: "small", window: 4096, encoding: "estimate" } });
+  await context.useModel("ollama");
+  context.follow({ documentId: "c", cursorPosition: 3 });
+  context.choose({ include: ["codex:entity:mara"] });
+  render(Tried);
+  expect(screen.queryByRole("status")).toBeNull(); // the model that answers is nothing that is tried
+  context.choose({ window: 2048, replyTokens: 512 });
+  expect((await screen.findByRole("status")).textContent).toContain("Next answers, as you chose in the inspector: window 2,048 tokens, 512 tokens for the answer.");
+  context.choose({ model: "other", window: undefined });
+  expect(context.request).toMatchObject({ model: "other", replyTokens: 512 });
+  expect(context.request).not.toHaveProperty("window"); // it was that of the model before
+  expect(context.request).not.toHaveProperty("encoding");
+  context.lookAt({ documentId: "d", cursorPosition: 9 });
+  expect(context.request).toMatchObject({ documentId: "d", cursorPosition: 9 });
+  await fireEvent.click(screen.getByRole("button", { name: "Reset" }));
+  expect(context.request).toMatchObject({ documentId: "c", cursorPosition: 3, model: "small", window: 4096, include: ["codex:entity:mara"] });
+  expect(screen.queryByRole("status")).toBeNull();
+});
+
+test("what was pinned and is forgotten can be had back", () => {
+  serve({});
+  context.follow({ documentId: "c" });
+  context.choose({ include: ["codex:entity:mara"] });
+  context.forgetHandChoices();
+  expect(context.choices.include).toEqual([]);
+  void toasts.list.at(-1)!.action!.run();
+  expect(context.choices.include).toEqual(["codex:entity:mara"]);
 });
 
 test("a window that has no room for the story, or for the rules, says so with what to change", async () => {
@@ -168,7 +198,7 @@ test("other views count for the model of the desk after a conversation was answe
   await context.useModel("big");
   context.choose({ model: "gpt-large", window: 131072 });
   await context.useDeskModel(); // nobody chose anything there, and no model is connected
-  expect(context.choices).toMatchObject({ model: "demo", window: 8192 });
+  expect(context.request).toMatchObject({ model: "demo", window: 8192 });
 });
 
 test("a shortage says nothing of rules where there are none", () => {
@@ -193,4 +223,20 @@ test("rules that have no room are told of at the bar and beside the text, and le
   await fireEvent.click(screen.getByRole("button", { name: "Show everything" }));
   await waitFor(() => expect(shown()).toContain("No magic"));
   context.isOpen = false;
+});
+
+test("the bar tells what the last answer had from the cache, and what the month cost", async () => {
+  const ended = { text: "Rain.", runId: "r1", finishReason: "stop", verdict: {}, usage: { inputTokens: 200, cachedTokens: 150, outputTokens: 3 }, cost: { known: false } };
+  serve({
+    "GET /projects/b/runs/spending": (query: URLSearchParams) => ({ spent: [], total: /^\d{4}-\d\d$/.test(query.get("month") ?? "") ? { USD: 1_230_000 } : {} }),
+    "POST /projects/b/write": () => new Response(`event: completed\ndata: ${JSON.stringify({ event: "completed", variant: 0, ...ended })}\n\nevent: done\ndata: {}\n\n`),
+  });
+  context.prompt = shownPrompt([]);
+  render(ContextBar);
+  expect(await screen.findByText(/1\.23.* this month/)).toBeTruthy();
+  expect(screen.queryByText(/from cache/)).toBeNull();
+  const assistant = new Assistant();
+  assistant.skills = [{ id: "continue", answer: "insert" }] as never;
+  await assistant.ask({ documentId: "c", cursorPosition: 0 });
+  expect(await screen.findByText("last answer 75 % from cache")).toBeTruthy();
 });

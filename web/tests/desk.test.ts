@@ -10,7 +10,7 @@ import { groupFindings, markSentences, readFindings } from "../src/views/desk/fi
 import { language } from "../src/lib/i18n/index.svelte";
 import { story } from "../src/lib/story.svelte";
 import { isSeveral, keepWhole, nameLength } from "../src/views/desk/lengths";
-import { findChange, findChanges, findClash, keepBoth, merge } from "../src/views/desk/merge";
+import { findChange, findChanges, joinPieces, keepBoth, merge, mergePieces } from "../src/views/desk/merge";
 import { shortenTitle } from "../src/lib/titles";
 import { splitSentences } from "../src/views/desk/sentences";
 
@@ -65,18 +65,31 @@ test("findings of the judge are read with their words and reasons", () => {
 });
 
 test("both versions of a place are kept whole, one after the other", () => {
-  const clash = findClash("He came in. It rained.", "He came in. She left for good. It rained.", "He came in. She stayed. It rained.");
-  expect(clash).toEqual({ before: "He came in. ", mine: "She left for good. ", theirs: "She stayed. ", after: "It rained." });
-  expect(keepBoth(clash)).toBe("He came in. She stayed. \n\nShe left for good. It rained.");
-  const end = findClash("He came in.", "He came in. She left. For good.", "He came in. She stayed.");
-  expect(keepBoth(end)).toBe("He came in. She stayed.\n\nShe left. For good.");
-  expect(findClash("One two three.", "One tree three.", "One tool three.")).toEqual({ before: "One ", mine: "tree", theirs: "tool", after: " three." });
-  expect(findClash("雨停了。", "雨又停了。", "雨早停了。")).toEqual({ before: "雨", mine: "又", theirs: "早", after: "停了。" });
+  const both = (base: string, mine: string, theirs: string) => joinPieces(mergePieces(base, mine, theirs), keepBoth);
+  expect(both("He came in. It rained.", "He came in. She left for good. It rained.", "He came in. She stayed. It rained.")).toBe("He came in. She stayed. \n\nShe left for good. It rained.");
+  expect(both("He came in.", "He came in. She left. For good.", "He came in. She stayed.")).toBe("He came in. She stayed.\n\nShe left. For good.");
+  const clashes = (base: string, mine: string, theirs: string) => mergePieces(base, mine, theirs).filter((one) => one !== "");
+  expect(clashes("One two three.", "One tree three.", "One tool three.")).toEqual(["One ", { mine: "tree", theirs: "tool" }, " three."]);
+  expect(clashes("雨停了。", "雨又停了。", "雨早停了。")).toEqual(["雨", { mine: "又", theirs: "早" }, "停了。"]);
+});
+
+test("what two people changed far from each other is no clash, and beside one it stays in any case", () => {
+  const paragraphs = ["The gulls were late.", "Nobody spoke.", "Mara waited.", "Nobody spoke.", "The lamp burned low."];
+  const change = (changed: Record<number, string>, more: string[] = []) => [...paragraphs.map((one, index) => changed[index] ?? one), ...more].join("\n\n");
+  const base = change({});
+  const mine = change({ 0: "The grey gulls were late." }, ["She left."]);
+  expect(merge(base, mine, change({ 3: "Ida spoke." }))).toBe(change({ 0: "The grey gulls were late.", 3: "Ida spoke." }, ["She left."]));
+  expect(merge(base, mine, [...paragraphs.slice(0, 2), "A bell rang.", ...paragraphs.slice(2)].join("\n\n"))).toBe(["The grey gulls were late.", "Nobody spoke.", "A bell rang.", ...paragraphs.slice(2), "She left."].join("\n\n"));
+  expect(merge(base, mine, mine)).toBe(mine);
+  const theirs = change({ 2: "Mara slept." }, ["She stayed."]);
+  expect(merge(base, mine, theirs)).toBeNull();
+  const decided = joinPieces(mergePieces(base, mine, theirs), (clash) => clash.theirs);
+  expect(decided).toBe(change({ 0: "The grey gulls were late.", 2: "Mara slept." }, ["She stayed."]));
 });
 
 test("what stands between two changes of a text is no change", () => {
   expect(findChanges("a rope\n\nthe rope is a rope", "a line\n\nthe line is a line").map((one) => one.from)).toEqual([2, 12, 22]);
-  for (const [before, after] of [["one\ntwo", "one\nand\ntwo too"], ["a b c", "a bb d c"], ["", "x"], ["x y", ""], ["雨停了。\n风", "雨又停了。\n风起"]] as const) {
+  for (const [before, after] of [["one\ntwo", "one\nand\ntwo too"], ["a b c", "a bb d c"], ["", "x"], ["x y", ""], ["雨停了。\n风", "雨又停了。\n风起"], ["a\n\nb\n\nc", "c\n\na\n\nx\n\nb"], ["a\n", "b\nc\n"], ["x\na\na", "a\nx\na\na\n"]] as const) {
     let text = before as string;
     for (const { from, to, insert } of findChanges(before, after).reverse()) text = text.slice(0, from) + insert + text.slice(to);
     expect(text).toBe(after);

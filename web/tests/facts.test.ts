@@ -26,7 +26,7 @@ function show(entryShown = entry): string[] {
   const note = (body: unknown) => (sent.push(body), {});
   const asked = serve({
     [`GET ${root}`]: (query: URLSearchParams) => ({ facts: query.get("dismissed") === "true" ? away : listed }),
-    [`POST ${root}/f1`]: note,
+    [`POST ${root}/f1`]: (body: unknown) => (note(body), new Response("{}", { headers: { "Undo-Step": "b/7" } })),
     [`DELETE ${root}/f1`]: note,
     [`POST ${root}/restore`]: note,
     "POST /projects/b/undo": note,
@@ -70,6 +70,7 @@ test("one click makes something of a fact, and another takes it back", async () 
   await waitFor(() => expect(toasts.list.at(-1)?.text).toBe("Mara changes there now."));
   await toasts.list.at(-1)!.action!.run();
   expect(asked).toContain("POST /projects/b/undo");
+  expect(sent.at(-1)).toEqual({ step: 7 });
   await fireEvent.click(await buttons("Dismiss"));
   await waitFor(() => expect(asked).toContain(`DELETE ${root}/f1`));
 });

@@ -45,6 +45,7 @@ test("no key fires while a character is being composed", () => {
 });
 
 test("keys have one name", () => {
+  expect(nameKey(new KeyboardEvent("keydown", { key: "¡", code: "Digit1", altKey: true }))).toBe("Alt+1"); // on a Mac
   expect(nameKey(new KeyboardEvent("keydown", { key: "F", ctrlKey: true, shiftKey: true }))).toBe("Mod+Shift+F");
 });
 

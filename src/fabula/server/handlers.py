@@ -24,6 +24,7 @@ from litestar.response import Stream
 from msgspec.structs import replace
 
 from fabula.access import find_session_id
+from fabula.access.model import Right
 from fabula.context.admission import FREE_PLACE, AdmissionQueue
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import is_valid_id
@@ -64,6 +65,8 @@ from fabula.workspace.workspace import Workspace
 
 API = "/api"
 _CHANGING_METHODS = ("PUT", "PATCH", "DELETE")
+_UNDO_STEP = "undo-step"  # the header that names the step of a change, to take just that one back
+_UNDONE_RIGHTS = (Right.EDIT, Right.PLAY, Right.MANAGE, Right.STORE)  # of changes that can leave a step
 Handle = Callable[[Request[Any, Any, Any]], Awaitable[Any]]  # which answers with something that sends itself
 STREAM_PATH = API + "/projects/{project:str}/streams/{stream:str}"
 
@@ -413,10 +416,14 @@ class RouteTable:
         return self._readers.get(route.path) or (self._readers.get(above) if is_part else None)
 
     def _run(self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]) -> Reply:
-        reply = self._make_change(route, request, body, headers)
+        with self.workspace.collect_steps() as steps:
+            reply = self._make_change(route, request, body, headers)
         if route.changes_access:
             self._on_access_change()
-        return reply
+        if route.method == "GET" or route.right not in _UNDONE_RIGHTS:
+            return reply
+        named = "{}/{}".format(*steps[-1]) if steps else "none"
+        return Reply(reply.status, reply.body, {**reply.headers, _UNDO_STEP: named})
 
     def _make_change(
         self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]

@@ -2,7 +2,8 @@
 
 The insertion point is part of the record of a run, and a record may come from anybody's save, so an invalid one is
 refused. It identifies the text of its document by hash, not by revision: an editor may save the same text after the
-request. `separate_insertion` puts inserted prose apart from its neighbours, as a paragraph of its own where the
+request. The words to be replaced have a hash of their own, so that they are known again where they moved to.
+`separate_insertion` puts inserted prose apart from its neighbours, as a paragraph of its own where the
 paragraph before it is complete, else with a space or nothing between them.
 """
 
@@ -41,6 +42,7 @@ class InsertionPoint(Struct, frozen=True, kw_only=True):
     selection: tuple[int, int] | None = None
     stored_offset: int | None = field(default=None, name="at")  # the position in the stored text
     text_hash: str = field(default="", name="text")
+    selected_hash: str = field(default="", name="selected")  # of the words in the selection
     beat_hash: str = field(default="", name="beat")  # of the next beat
     instruction: str = ""
     recipe: str = ""
@@ -53,6 +55,11 @@ class InsertionPoint(Struct, frozen=True, kw_only=True):
         """Whether this is the text for which the answer was written."""
         return bool(self.text_hash) and self.text_hash == hash_text(text)
 
+    def replaces(self, words: str) -> bool:
+        """Whether these are the words that the answer was written to replace."""
+        is_replacing = self.answer_action is AnswerAction.REPLACE and bool(self.selected_hash)
+        return is_replacing and self.selected_hash == hash_text(words)
+
 
 def make_insertion_point(request: Request, skill: Skill, view: View, position: Position | None) -> InsertionPoint:
     """Make the insertion point of a request."""
@@ -64,6 +71,7 @@ def make_insertion_point(request: Request, skill: Skill, view: View, position: P
         selection=request.selection,
         stored_offset=position.offset if position is not None else None,
         text_hash=hash_text(text) if request.document_id else "",
+        selected_hash=hash_text(text[slice(*request.selection)]) if request.selection is not None else "",
         beat_hash=hash_text(beats[0]) if beats else "",
         instruction=request.additional_input,
         recipe=request.recipe,

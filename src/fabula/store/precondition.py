@@ -1,9 +1,9 @@
-"""A check under the lock of the next change, before anything is changed; a note with every change; and its versions.
+"""A check under the lock of the next change, before anything is changed; a note with every change; what it left.
 
 An interface that must know whether something is still as a person saw it (`If-Match`) compares it here: no other
 process can change the owner's rows between the check and the change. What it reads behind the change is what the
 change made where the owners still have these versions. One that must know whether a request has changed anything notes
-it in the transaction of each change.
+it in the transaction of each change. One that offers to take a change back must know its step that can be undone.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ ChangeNote = Callable[["WriteTransaction"], None]
 _CHECK: ContextVar[Callable[[], None] | None] = ContextVar("precondition", default=None)
 _NOTES: ContextVar[list[tuple[str, ChangeNote]]] = ContextVar("notes")  # of one block at most; none when it is over
 _VERSIONS: ContextVar[dict[str, int] | None] = ContextVar("versions", default=None)
+_STEPS: ContextVar[list[tuple[str, int]] | None] = ContextVar("steps", default=None)
 
 
 @contextmanager
@@ -77,3 +78,21 @@ def note_versions(versions: Mapping[str, int]) -> None:
     collected = _VERSIONS.get()
     if collected is not None:
         collected.update(versions)
+
+
+@contextmanager
+def collect_steps() -> Iterator[Sequence[tuple[str, int]]]:
+    """Collect the steps that changes of this thread inside the block leave, each with its project."""
+    steps: list[tuple[str, int]] = []
+    token = _STEPS.set(steps)
+    try:
+        yield steps
+    finally:
+        _STEPS.reset(token)
+
+
+def note_step(project: str, number: int) -> None:
+    """Note the step of a change that can be undone for whoever collects them."""
+    collected = _STEPS.get()
+    if collected is not None:
+        collected.append((project, number))

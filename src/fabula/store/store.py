@@ -35,7 +35,7 @@ from fabula.store.connections import (
 from fabula.store.database_errors import ERRORS, commit_uncertain, is_connection_lost, translate_error, translate_errors
 from fabula.store.hooks import Hooks, QueuedEvents
 from fabula.store.last_change import LastChangeFile
-from fabula.store.precondition import find_notes, note_versions, run_precondition
+from fabula.store.precondition import find_notes, note_step, note_versions, run_precondition
 from fabula.store.queries import BEGIN_SNAPSHOT, RowQuery
 from fabula.store.schema import OwnerKind
 from fabula.store.tables import LOCAL_USER as LOCAL_USER  # under which most of the program knows it
@@ -230,8 +230,7 @@ class Store:
                 recorders = stop_recording(tx)
                 for one in all_transactions:
                     self.hooks.run_before_commit(one)
-                if tx.undo_label is not None:
-                    record_step(tx, recorders, tx.undo_label)
+                step = None if tx.undo_label is None else record_step(tx, recorders, tx.undo_label)
                 for one in all_transactions:
                     one.write_feed()
                 for person, note in find_notes():
@@ -240,6 +239,8 @@ class Store:
         except BaseException:
             self.hooks.withdraw_events(queued)
             raise
+        if step is not None and project is not None:
+            note_step(project, step)
         for one in all_transactions:
             versions = {f"{kind}:{one.owner_id(kind)}": number for kind, number in one.versions.items()}
             note_versions(versions)

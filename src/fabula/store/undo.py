@@ -175,19 +175,25 @@ def stop_recording(tx: WriteTransaction) -> dict[str, ChangeRecorder]:
     return {owner: recorder for owner, recorder in recorders.items() if recorder is not None}
 
 
-def record_step(tx: WriteTransaction, recorders: Mapping[str, ChangeRecorder], label: Sentence) -> None:
-    """Store what a transaction changed as a step that can be undone; nothing can be redone after that."""
+def record_step(tx: WriteTransaction, recorders: Mapping[str, ChangeRecorder], label: Sentence) -> int | None:
+    """Store what a transaction changed as a step that can be undone, and return its number; None if it changed nothing.
+
+    Nothing can be redone after that.
+    """
     if row_changes := _list_changes(tx, recorders):
         table = _steps_table(tx)
         tx.delete_rows(table, table.c.undone == _UNDONE)
         last = tx.max_value(table, "number")
-        step = {"number": 1 if last is None else last + 1, "label": _encode(label), "made": current_timestamp()}
+        number = 1 if last is None else int(last) + 1
+        step = {"number": number, "label": _encode(label), "made": current_timestamp()}
         is_undone = any(recorder.is_undone for recorder in recorders.values())
         is_redone = any(recorder.is_redone for recorder in recorders.values())
         undone = _UNDONE if is_undone else _REDONE if is_redone else _DONE
         owner = {"person": tx.owner_id("user"), "undone": undone}
         tx.insert(table, {**step, **owner, **_encode_rows(row_changes)})
         _remove_oldest(tx, table)
+        return number
+    return None
 
 
 def _list_changes(tx: WriteTransaction, recorders: Mapping[str, ChangeRecorder]) -> list[RowChange]:
@@ -211,36 +217,42 @@ def list_steps(reading: ReadTransaction) -> list[UndoStep]:
     return sorted(map(_make_step, rows), key=lambda step: step.is_undone)
 
 
-def find_undo(reading: ReadTransaction) -> UndoStep:
+def find_undo(reading: ReadTransaction, number: int | None = None) -> UndoStep:
     """The change that `undo` takes back; refused where there is none."""
-    return _make_step(_find_row(reading, is_undone=False))
+    return _make_step(_find_row(reading, number, is_undone=False))
 
 
-def find_redo(reading: ReadTransaction) -> UndoStep:
+def find_redo(reading: ReadTransaction, number: int | None = None) -> UndoStep:
     """The change that `redo` makes again; refused where there is none."""
-    return _make_step(_find_row(reading, is_undone=True))
+    return _make_step(_find_row(reading, number, is_undone=True))
 
 
-def undo(tx: WriteTransaction) -> UndoStep:
-    """Take back the last change; refused if what it changed was changed since.
+def undo(tx: WriteTransaction, number: int | None = None) -> UndoStep:
+    """Take back the last change, or the one with that number; refused if what it changed was changed since.
 
     Of a change that created the project, everything but the project itself is taken back: the caller deletes it.
     """
-    return _reverse(tx, _find_row(tx, is_undone=False))
+    return _reverse(tx, _find_row(tx, number, is_undone=False))
 
 
-def redo(tx: WriteTransaction) -> UndoStep:
-    """Make the change again that was undone last."""
-    return _reverse(tx, _find_row(tx, is_undone=True))
+def redo(tx: WriteTransaction, number: int | None = None) -> UndoStep:
+    """Make the change again that was undone last, or the one with that number."""
+    return _reverse(tx, _find_row(tx, number, is_undone=True))
 
 
-def _find_row(reading: ReadTransaction, *, is_undone: bool) -> Row[Any]:
+def _find_row(reading: ReadTransaction, number: int | None, *, is_undone: bool) -> Row[Any]:
     table = _steps_table(reading)
     order = table.c.number if is_undone else desc(table.c.number)
     undone = (_UNDONE,) if is_undone else (_DONE, _REDONE)
-    rows = reading.rows(table, _is_own(reading, table), table.c.undone.in_(undone), order=(order,), limit=1)
+    named = () if number is None else (table.c.number == number,)
+    rows = reading.rows(table, _is_own(reading, table), table.c.undone.in_(undone), *named, order=(order,), limit=1)
     if rows:
         return rows[0]
+    if number is not None:
+        raise FabulaError(
+            Code.STORE_NOT_FOUND,
+            message("That change cannot be taken back or made again any more. Nothing was changed."),
+        )
     nothing = message("There is nothing to undo here. Nothing was changed.")
     if is_undone:
         nothing = message("There is nothing to redo here. Nothing was changed.")

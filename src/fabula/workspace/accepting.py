@@ -1,8 +1,9 @@
 """Accept, edit, reject or retry an answer of a model, each within one transaction (man-2, mem-2).
 
 Accepting an answer inserts its text where the skill says, marks that text as written by a model, sets the outcome of
-the run and records the outcome for memory. If the document was changed since the request, nothing is written and the
-writer gets an error. A rejected answer can be accepted later; an accepted one cannot be rejected.
+the run and records the outcome for memory. If the document was changed since the request, the caller says where the
+answer stands now and in which revision; otherwise nothing is written and the writer gets an error. A rejected answer
+can be accepted later; an accepted one cannot be rejected.
 """
 
 from __future__ import annotations
@@ -55,9 +56,18 @@ class AcceptedAnswer(Struct, frozen=True, kw_only=True):
 
 
 def accept(
-    tx: WriteTransaction, run_id: str, known_names: Sequence[str] = (), *, text: str | None = None, beat: bool = False
+    tx: WriteTransaction,
+    run_id: str,
+    known_names: Sequence[str] = (),
+    *,
+    text: str | None = None,
+    beat: bool = False,
+    target: tuple[int, int] | None = None,
+    expected: int | None = None,
 ) -> AcceptedAnswer:
     """Accept an answer, or the writer's edited `text` of it; with `beat`, mark the beat it was written for as done.
+
+    `target` is where prose goes in the `expected` revision of a document that may have been changed since the request.
 
     An answer that proposes codex entries makes none of those whose names are known.
     """
@@ -73,7 +83,7 @@ def accept(
     # The outcome is set first, so that accepting the same answer twice fails with exactly that error.
     runs.set_outcome(tx, run_id, "edited" if is_edited else "accepted")
     place = read_insertion_point(run.assembly_summary)
-    result = _store_answer(tx, run, place, accepted_text, known_names)
+    result = _store_answer(tx, run, place, accepted_text, known_names, target, expected)
     beat_text = _complete_beat(tx, run, place) if beat else ""
     decision = Decision.REWRITTEN if is_edited else Decision.ACCEPTED
     _record_decision(tx, run, place, decision, accepted_text if is_edited else "")
@@ -101,6 +111,7 @@ def propose(
         selection=selection,
         stored_offset=cursor,
         text_hash=hash_text(row.text),
+        selected_hash="" if selection is None else hash_text(row.text[slice(*selection)]),
         instruction=reason,
     )
     run = GenerationRun(
@@ -165,7 +176,13 @@ def _reopen(tx: WriteTransaction, run: GenerationRun) -> None:
 
 
 def _store_answer(
-    tx: WriteTransaction, run: GenerationRun, place: InsertionPoint, text: str, known_names: Sequence[str]
+    tx: WriteTransaction,
+    run: GenerationRun,
+    place: InsertionPoint,
+    text: str,
+    known_names: Sequence[str],
+    target: tuple[int, int] | None,
+    expected: int | None,
 ) -> AcceptedAnswer:
     """Store an accepted answer as its skill says: in the document, as a synopsis, or as codex entries."""
     match place.answer_action:
@@ -173,7 +190,7 @@ def _store_answer(
             _require_same_text(tx, run, place)
             return AcceptedAnswer(revision=synopses.write_synopsis(tx, run.document_id, text, origin="model"))
         case AnswerAction.INSERT | AnswerAction.REPLACE:
-            return _insert_text(tx, run, place, text)
+            return _insert_text(tx, run, place, text, target, expected)
         case AnswerAction.ENTRIES:
             return AcceptedAnswer(entries=_create_entries(tx, run, text, known_names))
         case _:
@@ -195,20 +212,40 @@ def _require_same_text(tx: WriteTransaction, run: GenerationRun, place: Insertio
     return str(row.text)
 
 
-def _insert_text(tx: WriteTransaction, run: GenerationRun, place: InsertionPoint, text: str) -> AcceptedAnswer:
+def _insert_text(
+    tx: WriteTransaction,
+    run: GenerationRun,
+    place: InsertionPoint,
+    text: str,
+    target: tuple[int, int] | None,
+    expected: int | None,
+) -> AcceptedAnswer:
     """Insert the text into the document, mark it as the model's, and return where it is."""
-    document_text = _require_same_text(tx, run, place)
-    replaces = place.answer_action is AnswerAction.REPLACE and place.selection is not None
-    start, end = place.selection if replaces and place.selection is not None else (place.cursor, place.cursor)
+    if target is None:
+        document_text = _require_same_text(tx, run, place)
+        replaces = place.answer_action is AnswerAction.REPLACE and place.selection is not None
+        start, end = place.selection if replaces and place.selection is not None else (place.cursor, place.cursor)
+    else:
+        document_text = str(tx.require(document_rows, id=run.document_id).text)
+        start, end = target
+        replaces = start < end
     if start is None or end is None or not 0 <= start <= end <= len(document_text):
         raise FabulaError(
             Code.TEXT_INVALID, message("The place that this was written for is gone. Nothing was changed.")
+        )
+    if target is not None and replaces and not place.replaces(document_text[start:end]):
+        raise FabulaError(
+            Code.DOCUMENT_STALE,
+            message(
+                "The words that this answer was written to replace were changed since. Copy what you want of the "
+                "answer. Nothing was changed."
+            ),
         )
     head, tail = document_text[:start], document_text[end:]
     if not replaces:  # inserted words are separated from their neighbours
         before, behind = separate_insertion(head, text, tail)
         head, tail = head + before, behind + tail
-    revision = documents.write(tx, run.document_id, head + text + tail, cause="accepted")
+    revision = documents.write(tx, run.document_id, head + text + tail, expected=expected, cause="accepted")
     answer = normalise(run.answer) or text  # a run whose prompt was only copied has no answer on record
     first, last = map_range(find_edits(answer, text), 0, len(answer))  # without what the writer added around it
     if text[first:last].strip():

@@ -106,16 +106,28 @@ def list_changes(store: Store, project: ProjectSummary | None, user: str = LOCAL
 
 
 def undo_change(
-    store: Store, project: ProjectSummary | None, user: str = LOCAL_USER, own_rights: Collection[Right] | None = None
+    store: Store,
+    project: ProjectSummary | None,
+    user: str = LOCAL_USER,
+    own_rights: Collection[Right] | None = None,
+    number: int | None = None,
 ) -> ReversedChange:
-    """Take back a person's last change of a project, or of any kind; refused where that person may not make it."""
+    """Take back a person's last change, or the one with that number; refused where they may not make it."""
+    if number is not None:
+        return _reverse_step(store, project, user, own_rights, number, is_undo=True)
     return _reverse_last(store, project, user, own_rights, is_undo=True)
 
 
 def redo_change(
-    store: Store, project: ProjectSummary | None, user: str = LOCAL_USER, own_rights: Collection[Right] | None = None
+    store: Store,
+    project: ProjectSummary | None,
+    user: str = LOCAL_USER,
+    own_rights: Collection[Right] | None = None,
+    number: int | None = None,
 ) -> ReversedChange:
-    """Make the change again that was taken back last; refused where that person may not make it."""
+    """Make the change again that was taken back last, or the one with that number; refused as an undo is."""
+    if number is not None:
+        return _reverse_step(store, project, user, own_rights, number, is_undo=False)
     return _reverse_last(store, project, user, own_rights, is_undo=False)
 
 
@@ -137,13 +149,50 @@ def _reverse_last(
     return ReversedChange(step=step, project_id=last.project_id, title=last.title, outcome=outcome)
 
 
+def _reverse_step(
+    store: Store,
+    project: ProjectSummary | None,
+    user: str,
+    own_rights: Collection[Right] | None,
+    number: int,
+    *,
+    is_undo: bool,
+) -> ReversedChange:
+    if project is None:
+        raise FabulaError(
+            Code.REQUEST_INVALID, message("The number of a change is one of a project. Name it. Nothing was changed.")
+        )
+    step, outcome = _reverse(store, project.id, user, own_rights, number, is_undo=is_undo)
+    return ReversedChange(step=step, project_id=project.id, title=project.title, outcome=outcome)
+
+
 def _reverse(
-    store: Store, project_id: str, user: str, own_rights: Collection[Right] | None = None, *, is_undo: bool
+    store: Store,
+    project_id: str,
+    user: str,
+    own_rights: Collection[Right] | None = None,
+    number: int | None = None,
+    *,
+    is_undo: bool,
 ) -> tuple[UndoStep, Literal["changed", "deleted", "replaced"]]:
-    """Take back the last step of a project, or of the person where no project is named; or make it again."""
+    """Take back the last step of a project, or of the person where no project is named; or make it again.
+
+    With a number it is that step. One that made or replaced the whole project must be the last one all the same.
+    """
     owner = project_id or None
+    find = undo.find_undo if is_undo else undo.find_redo
     with store.read(project=owner, user=user) as reading:
-        step = undo.find_undo(reading) if is_undo else undo.find_redo(reading)
+        step = find(reading, number)
+        is_whole = step.creates_project or bool(step.backup)
+        if is_whole and step.number != find(reading).number:
+            raise FabulaError(
+                Code.STORE_CONFLICT,
+                message(
+                    "This cannot be taken back or made again: {label}. The project was changed since. "
+                    "Nothing was changed.",
+                    label=step.label,
+                ),
+            )
     _check_right(find_right(step), own_rights)
     if step.creates_project and is_undo:
         _check_unused(store, project_id, step)
@@ -172,7 +221,7 @@ def _reverse(
         )
         return replace(step, is_undone=is_undo), "replaced"
     with store.write(project=owner, user=user) as tx:
-        step = undo.undo(tx) if is_undo else undo.redo(tx)
+        step = undo.undo(tx, number) if is_undo else undo.redo(tx, number)
         _check_right(find_right(step), own_rights)  # another change may have come in between
     return step, "changed"
 

@@ -68,17 +68,29 @@ class RunVerbs(ProjectVerbs):
             )
         return prompt
 
-    def accept(self, run: str, *, text: str | None = None, beat: bool = False) -> AcceptedAnswer:
+    def accept(
+        self,
+        run: str,
+        *,
+        text: str | None = None,
+        beat: bool = False,
+        target: tuple[int, int] | None = None,
+        expected_revision: int | None = None,
+    ) -> AcceptedAnswer:
         """Put an answer into the document, as it is or as the writer changed it; with `beat`, its beat is done.
 
         A text that was changed or pasted is checked by program like any answer; what it breaks is recorded and said.
+        Where the document was changed since the request, `target` says where the answer stands in the expected
+        revision: the begin and the end of the words that it replaces, or twice the place where it is inserted.
         """
         codex = self._view.snapshot(Codex)
         known_names = [name for entry in (codex.entries if codex is not None else ()) for name in entry.names]
         view = self._view  # as it is before the text is in it
         with self._write(message("answer accepted")) as tx:
             run_id = _find_answer_id(tx, run)
-            accepted = accepting.accept(tx, run_id, known_names, text=text, beat=beat)
+            accepted = accepting.accept(
+                tx, run_id, known_names, text=text, beat=beat, target=target, expected=expected_revision
+            )
             accepted_run = runs.get_run(tx, run_id)
             accept_answer(tx, view, accepted_run, normalise(accepted_run.answer if text is None else text))
             if get_value(tx, "judge.policy") == "off":

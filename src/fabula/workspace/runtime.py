@@ -270,6 +270,13 @@ class WorkspaceRuntime:
         self._store.require_open()
         return collect_versions()
 
+    def collect_steps(self) -> AbstractContextManager[Sequence[tuple[str, int]]]:
+        """Collect the steps that changes inside the block leave to be undone: the id of the project, and the number."""
+        from fabula.store.precondition import collect_steps
+
+        self._store.require_open()
+        return collect_steps()
+
     def flush(self) -> None:
         """Write what is queued to be written: after it, another process sees all that this one remembers."""
         self._store.require_open()

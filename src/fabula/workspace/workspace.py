@@ -222,28 +222,31 @@ class Workspace(WorkspaceRuntime):
         self,
         project: str | None = None,
         *,
+        step: int | None = None,
         principal: Principal | None = None,
         own_rights: Collection[Right] | None = None,
     ) -> ReversedChange:
         """Take back one's last change of a project, or of any kind; refused if what it changed was changed since.
 
-        A principal takes back its own changes, as far as `own_rights` would let it make them; None are all rights.
+        With `step`, it is the change of a project with that number, whatever was done after it. A principal takes back
+        its own changes, as far as `own_rights` would let it make them; None are all rights.
         """
         from fabula.workspace.changes import undo_change
 
-        return undo_change(self.store, self._find_summary(project), _find_user(principal), own_rights)
+        return undo_change(self.store, self._find_summary(project), _find_user(principal), own_rights, step)
 
     def redo(
         self,
         project: str | None = None,
         *,
+        step: int | None = None,
         principal: Principal | None = None,
         own_rights: Collection[Right] | None = None,
     ) -> ReversedChange:
-        """Make the change again that was taken back last, in a project or anywhere; with the rights of `undo`."""
+        """Make the change again that was taken back last, in a project or anywhere, or one step; as `undo` does."""
         from fabula.workspace.changes import redo_change
 
-        return redo_change(self.store, self._find_summary(project), _find_user(principal), own_rights)
+        return redo_change(self.store, self._find_summary(project), _find_user(principal), own_rights, step)
 
     def list_changes(self, project: str | None = None, *, principal: Principal | None = None) -> list[OwnedChange]:
         """List what one can undo and make again: of a project, or of all and the person; the latest first."""

@@ -34,6 +34,8 @@ interface Optional {
   /** A name of this request: sent again with it, it is not done again. */
   key?: string;
   signal?: AbortSignal;
+  /** The page does this by itself, so no notice offers to take it back. */
+  isByItself?: boolean;
 }
 type Given<O> = Optional &
   ([Parameters<O, "path">] extends [never] ? unknown : { path: Parameters<O, "path"> }) &
@@ -103,8 +105,26 @@ export async function send(method: string, url: string, given: Optional & { body
     throw new Offline();
   }
   connection.found();
+  if (!given.isByItself) lastStep = readStep(response.headers.get("Undo-Step"), lastStep);
   if (response.ok) return response;
   throw await readProblem(response);
+}
+
+/** A change that can be taken back: of which project, and its number there. */
+export interface Step {
+  project: string;
+  number: number;
+}
+
+let lastStep: Step | null = null;
+
+/** The step of what was done last in this window; none where that left nothing to take back. */
+export const findLastStep = () => lastStep;
+
+function readStep(header: string | null, before: Step | null): Step | null {
+  if (header === null) return before; // nothing that can be taken back
+  const at = header.lastIndexOf("/");
+  return at < 0 ? null : { project: header.slice(0, at), number: Number(header.slice(at + 1)) };
 }
 
 async function readProblem(response: Response): Promise<Problem> {

@@ -14,6 +14,8 @@ export interface Command {
   /** Other words that people look for it by. */
   words?: Text;
   key?: string;
+  /** The key that the text has for it: it is shown, and means something else elsewhere. */
+  keyInText?: string;
   /** Whether it makes sense now; always by default. */
   when?: () => boolean;
 }
@@ -89,7 +91,8 @@ export function pressMain(event: KeyboardEvent): boolean {
 
 /** Return the name of a key as commands write it. */
 export function nameKey(event: KeyboardEvent): string {
-  const key = event.key.length === 1 ? event.key.toUpperCase() : event.key;
+  const digit = event.altKey ? /^Digit(\d)$/.exec(event.code)?.[1] : undefined; // with Alt, a Mac and some layouts type another sign
+  const key = digit ?? (event.key.length === 1 ? event.key.toUpperCase() : event.key);
   const isMod = IS_MAC ? event.metaKey : event.ctrlKey;
   return [isMod && "Mod", event.altKey && "Alt", event.shiftKey && event.key.length > 0 && "Shift", key].filter(Boolean).join("+");
 }

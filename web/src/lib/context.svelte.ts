@@ -15,11 +15,10 @@ export type Prompt = Schemas["AssembledPrompt"] & { fragments?: readonly Schemas
 export type Fragment = Schemas["FragmentVerdict"];
 export type ContextRequest = Partial<Omit<Schemas["AssembleRequest"], "projectId">>;
 
-/** What the inspector's sliders say in place of the settings. */
+/** What is tried in the inspector in place of the settings, and what was pinned and left out. */
 export interface ContextChoices {
   model?: string;
   window?: number;
-  encoding?: string;
   replyTokens?: number;
   eyes?: Schemas["AssembleRequest"]["eyes"];
   character?: string;
@@ -53,12 +52,35 @@ function joinEntries(list: readonly Fragment[]): Fragment[] {
   return [...joined.values()];
 }
 
+/** The model that would answer, and what it reads at once. */
+interface CountedModel {
+  model?: string;
+  window?: number;
+  encoding?: string;
+}
+
+/** Another place that is looked at in the inspector: answers are written where the cursor is all the same. */
+export interface OtherPlace {
+  documentId: string;
+  cursorPosition: number;
+}
+
+/** What has a value. */
+function findGiven<T extends object>(values: T): Partial<T> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined && value !== "")) as Partial<T>;
+}
+
 class ContextState {
   place = $state.raw<ContextRequest | null>(null);
+  otherPlace = $state.raw<OtherPlace | null>(null);
+  /** The model that answers as long as no other one is tried. */
+  answering = $state.raw<CountedModel>({});
   choices = $state<ContextChoices>({ include: [], exclude: [] });
   prompt = $state.raw<Prompt | null>(null);
   /** The prompt of the last request that was sent to a model, to compare with. */
   sent = $state.raw<Prompt | null>(null);
+  /** How much of the last answer's prompt came from the cache, in percent; null where nothing is known of it. */
+  cacheShare = $state<number | null>(null);
   problem = $state("");
   private problemCode = $state("");
   isLoading = $state(false);
@@ -133,14 +155,18 @@ class ContextState {
 
   /** The whole request for the present place and choices. */
   get request(): Schemas["AssembleRequest"] {
-    const { include, exclude, ...chosen } = this.choices;
-    const given = Object.fromEntries(Object.entries(chosen).filter(([, value]) => value !== undefined && value !== ""));
-    const unsaved = this.readUnsaved ? { unsavedText: this.readUnsaved() } : {};
-    return { projectId: story.id, ...this.place, ...unsaved, ...given, include, exclude } as Schemas["AssembleRequest"];
+    const { include, exclude, ...tried } = this.choices;
+    const chosen = { ...(tried.model ? {} : this.answering), ...findGiven(tried) }; // another model has a window of its own
+    const place = this.otherPlace ? { ...this.place, ...this.otherPlace, selection: undefined } : this.place;
+    const isHere = place?.documentId === this.place?.documentId;
+    const unsaved = this.readUnsaved && isHere ? { unsavedText: this.readUnsaved() } : {};
+    return { projectId: story.id, ...place, ...unsaved, ...chosen, include, exclude } as Schemas["AssembleRequest"];
   }
 
   /** Say where the writer is; the answer follows by itself. A text that is not saved yet is read when it is sent. */
   follow(place: ContextRequest | null, readUnsaved?: () => string): void {
+    const { documentId, cursorPosition } = this.place ?? {};
+    if (place?.documentId !== documentId || place?.cursorPosition !== cursorPosition) this.otherPlace = null; // the writer goes on
     this.place = place;
     this.readUnsaved = readUnsaved;
     if (place) this.takeHandChoices(place);
@@ -157,6 +183,24 @@ class ContextState {
     this.refresh(0);
   }
 
+  /** What is tried in the inspector in place of the settings: the next answers are written with it. */
+  get tried(): Omit<ContextChoices, "include" | "exclude"> {
+    const { model, window, replyTokens, eyes, character } = this.choices;
+    return findGiven({ model, window, replyTokens, eyes, character });
+  }
+
+  /** Go back to the settings, and to the place of the cursor; what was pinned or left out by hand stays. */
+  forgetTried(): void {
+    this.otherPlace = null;
+    this.choose({ model: undefined, window: undefined, replyTokens: undefined, eyes: undefined, character: undefined });
+  }
+
+  /** Look at what the model would be told at another place. */
+  lookAt(place: OtherPlace): void {
+    this.otherPlace = place;
+    this.refresh(0);
+  }
+
   /** Take what was pinned or left out by hand in this chapter or conversation before. */
   private takeHandChoices(place: ContextRequest): void {
     const name = `${story.id}.${place.conversationId || place.documentId || ""}`;
@@ -167,7 +211,13 @@ class ContextState {
 
   /** Take back everything that was pinned or left out by hand here. */
   forgetHandChoices(): void {
+    const { include, exclude } = this.choices;
+    const place = this.handPlace;
     this.choose({ include: [], exclude: [] });
+    toasts.done(t(texts.engineDecides), () => {
+      if (place === this.handPlace) this.choose({ include, exclude });
+      else writeHandChoices(place, { include, exclude });
+    });
   }
 
   /** Take back what was pinned or left out by hand and the server does not know; returns whether there was any. */
@@ -196,7 +246,8 @@ class ContextState {
     const { kind, model, window, encoding } = await get("/projects/{project}/model", { path: { project }, query: provider ? { provider } : {} });
     if (provider !== this.provider || project !== story.id) return; // another one was chosen meanwhile
     this.isWithoutModel = kind === "none";
-    this.choose(kind === "none" ? { model: undefined, window: undefined, encoding: undefined } : { model, window: window ?? undefined, encoding: encoding ?? undefined });
+    this.answering = kind === "none" ? {} : findGiven({ model, window: window ?? undefined, encoding: encoding ?? undefined });
+    this.choose({ model: undefined, window: undefined }); // they were tried in place of another one
   }
 
   /** Count for the model that would write at the desk; where none is connected and none was chosen, that is the demo. */
@@ -231,10 +282,13 @@ class ContextState {
     this.abort?.abort();
     this.provider = null;
     this.place = this.prompt = this.sent = null;
+    this.cacheShare = null;
     this.readUnsaved = undefined;
     this.aside = [];
     this.handPlace = "";
     this.choices = { include: [], exclude: [] };
+    this.answering = {};
+    this.otherPlace = null;
     this.isOpen = false;
     this.problem = "";
   }

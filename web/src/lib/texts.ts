@@ -19,6 +19,7 @@ export const texts = defineTexts({
   undo: { en: "Undo", zh: "撤销" },
   undoBook: { en: "Undo: take back the last change of the book", zh: "撤销全书上一次改动" },
   undoneWhat: { en: "Taken back: {what}", zh: "已撤销：{what}" },
+  nothingToUndo: { en: "This changed nothing, so there is nothing to take back.", zh: "没有任何改动，无需撤销。" },
   redo: { en: "Do it again", zh: "重做" },
   undone: { en: "Undone.", zh: "已撤销。" },
   retry: { en: "Try again", zh: "重试" },
@@ -45,7 +46,9 @@ export const texts = defineTexts({
   barLabel: { en: "{parts}: {used} of {total} tokens. Open the inspector.", zh: "{parts}：已用 {used}，共 {total} 个词元。打开检查器。" },
   takenBack: { en: "Taken back: {why}", zh: "已取消：{why}" },
   barEmpty: { en: "The model's context is shown here while you write.", zh: "写作时，这里显示模型看到的内容。" },
-  fromCache: { en: "{share} % from cache", zh: "{share}% 来自缓存" },
+  engineDecides: { en: "The engine decides again what is in and out here.", zh: "这里重新由引擎决定用与不用。" },
+  monthSpent: { en: "{money} this month", zh: "本月 {money}" },
+  lastFromCache: { en: "last answer {share} % from cache", zh: "上次回答 {share}% 来自缓存" },
   prefixKept: { en: "starts like the last prompt", zh: "开头与上次相同" },
   signIn: { en: "Sign in", zh: "登录" },
   signedOut: {

@@ -3,7 +3,7 @@
  * they cover nothing; while a dialog is open, they stand at its foot.
  */
 import { untrack } from "svelte";
-import { Offline, Problem } from "./api";
+import { findLastStep, Offline, Problem, type Step } from "./api";
 import { t } from "./i18n/index.svelte";
 import { texts } from "./texts";
 
@@ -39,9 +39,10 @@ class Toasts {
     if (!toast.stays) setTimeout(() => this.close(toast.id), SHOWN_FOR[toast.kind]);
   }
 
-  /** Say that something was done, with a button that takes it back. */
-  done(text: string, undo?: () => void | Promise<void>): void {
-    this.show(text, undo ? { action: { label: t(texts.undo), run: undo } } : {});
+  /** Say that something was done, with a button that takes it back: `undo` gets the step of just that. */
+  done(text: string, undo?: (step: Step | null) => void | Promise<void>): void {
+    const step = findLastStep();
+    this.show(text, undo ? { action: { label: t(texts.undo), run: () => undo(step) } } : {});
   }
 
   /** Say what went wrong, in the server's own sentence. */

@@ -1,7 +1,7 @@
 /** What a writer does with the assistant: ask, accept, accept by sentence, write again, reject. */
 import type { Text } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
-import { Problem } from "../../lib/api";
+import { Problem, type Schemas } from "../../lib/api";
 import { countCharacters } from "../../lib/characters";
 import { context } from "../../lib/context.svelte";
 import { t } from "../../lib/i18n/index.svelte";
@@ -10,12 +10,15 @@ import { attempt, toasts } from "../../lib/toasts.svelte";
 import { readUnsaved, writeUnsaved } from "../../lib/unsaved.svelte";
 import type { HandedPrompt } from "./assistant.svelte";
 import { desk } from "./desk.svelte";
-import { showSuggestion } from "./suggestion";
+import { findChanges } from "./merge";
+import { placeOf, showSuggestion } from "./suggestion";
 import { texts } from "./texts";
 
 /** Where the answer stood that was rejected last, and in which text; `rest` is what was left out where sentences of it were taken. */
-let rejected: { doc: Text; place: typeof place; lead: string; rest?: string } | null = null;
+let rejected: { doc: Text; askedFor: Text | null; place: typeof place; lead: string; rest?: string } | null = null;
 let place = { documentId: "", cursorPosition: 0, selection: undefined as [number, number] | undefined };
+/** The text that the answer was asked for, if it was asked for here. */
+let askedFor: Text | null = null;
 /** The text for which the prompt was made that was handed over. */
 let handed: Text | null = null;
 
@@ -30,26 +33,49 @@ const readKept = (chapter: string) => readUnsaved<KeptPrompt>(nameKept(chapter))
 const forgetKept = () => writeUnsaved(nameKept(place.documentId), null);
 
 /** Ask the chosen skill at the cursor. The chapter is saved first, so that the answer fits the text it was written for. */
-export async function ask(again = ""): Promise<void> {
+export async function ask(skillId = desk.assistant.skillId): Promise<void> {
   const { assistant, chapter, editor } = desk;
   if (!editor || !assistant.skill || assistant.state === "writing") return;
   await chapter.save();
   if (chapter.conflict) return;
   const { from, to } = editor.view.state.selection.main;
-  if (!again) place = { documentId: chapter.id, cursorPosition: to, selection: to > from ? [from, to] : undefined };
+  place = { documentId: chapter.id, cursorPosition: to, selection: to > from ? [from, to] : undefined };
+  await request({ skillId });
+}
+
+/** Ask at the place; `again` is a run that is written anew. */
+async function request(wish: { skillId: string; instruction?: string; again?: string }): Promise<void> {
+  const { assistant, editor } = desk;
+  if (!editor) return;
+  askedFor = editor.view.state.doc;
+  const writing = assistant.ask(place, wish);
   if (assistant.isHandOver) {
     hide();
-    handed = editor.view.state.doc;
+    handed = askedFor;
     desk.hasSide = true;
   } else {
     if (assistant.isProse) suggest();
+    else hide();
     desk.up = "";
   }
   forgetKept();
-  await assistant.ask(place, again);
+  await writing;
   if (assistant.state !== "done") hide();
   await keepHanded();
   if (assistant.problem) toasts.show(assistant.problem, { kind: "bad", isOffline: assistant.isOffline });
+}
+
+/** Where the answer stands now: its place moves with the text. */
+function readPlace(): typeof place {
+  const at = desk.editor && placeOf(desk.editor.view);
+  if (!at || desk.editor?.view.state.doc === askedFor) return place;
+  return { ...place, cursorPosition: at.to, selection: at.to > at.from ? [at.from, at.to] : undefined };
+}
+
+/** What the answer takes the place of, or twice where it is put in. */
+function rangeOf({ cursorPosition, selection }: typeof place): [number, number] {
+  const isReplaced = selection !== undefined && desk.assistant.askedSkill?.answer === "replace";
+  return isReplaced ? selection : [cursorPosition, cursorPosition];
 }
 
 /** Keep the prompt that was handed over, until it has its answer or is put away. */
@@ -90,9 +116,8 @@ async function takeUpHanded(): Promise<boolean> {
 function suggest(): void {
   const { assistant, editor } = desk;
   if (!editor) return;
-  const isReplaced = assistant.skill?.answer === "replace" && place.selection !== undefined;
-  const [from, to] = isReplaced ? place.selection! : [place.cursorPosition, place.cursorPosition];
-  assistant.lead = isReplaced ? "" : findLead(editor.text, from);
+  const [from, to] = rangeOf(place);
+  assistant.lead = from < to ? "" : findLead(editor.text, from);
   editor.view.dispatch({ effects: [showSuggestion.of({ from, to }), EditorView.scrollIntoView(to, { y: "center" })] });
   if (innerWidth >= 900) editor.view.focus(); // the keys on the buttons below the suggestion are keys of the text
 }
@@ -107,6 +132,7 @@ export function paste(text: string): void {
     const at = doc.lineAt(Math.min(place.cursorPosition, doc.length)).to;
     place = { ...place, cursorPosition: at, selection: undefined };
   }
+  askedFor = doc === handed ? doc : null;
   assistant.paste(text);
   if (assistant.state === "idle") forgetKept(); // an answer that is only read needs no decision
   if (!assistant.isProse) return;
@@ -135,6 +161,7 @@ export async function takeUp(runId = "", isShown = Boolean(runId)): Promise<void
   const cursor = unitsOf(found.cursor);
   const at = isSame ? cursor : doc.lineAt(Math.min(cursor, doc.length)).to; // in a text that was changed since, behind a paragraph
   place = { documentId: id, cursorPosition: at, selection };
+  askedFor = isSame ? doc : null;
   const [start, end] = selection ?? [at, at];
   assistant.lead = isReplaced ? "" : findLead(editor.text, start);
   editor.view.dispatch({ effects: [showSuggestion.of({ from: start, to: end }), ...(isShown ? [EditorView.scrollIntoView(end, { y: "center" })] : [])] });
@@ -155,25 +182,44 @@ export function findLead(text: string, at: number): string {
   return /[^\s\p{Script=Han}。，！？；：、“‘（—…]$/u.test(before) ? " " : "";
 }
 
-/** Write anew what was not taken; sentences that were taken go into the text first. */
+/**
+ * Write anew what was not taken; sentences that were taken go into the text first. Where the text was changed since, it
+ * is asked for where the answer stands now. The answer stays where another one does not come.
+ */
 export async function askAgain(): Promise<void> {
-  const { assistant } = desk;
+  const { assistant, chapter, editor } = desk;
+  const instruction = assistant.instruction || assistant.asked;
+  const [from, to] = rangeOf(readPlace());
+  const skillId = assistant.askedSkill?.id;
+  if (assistant.state !== "done" || !editor || !skillId) return;
   if (assistant.taken > 0) {
-    const { instruction } = assistant;
-    const isReplaced = assistant.skill?.answer === "replace";
     await accept(readTaken());
-    if (isReplaced) return; // what was to be replaced is replaced
+    if (from < to) return; // what was to be replaced is replaced
     assistant.instruction = instruction;
-    return ask();
+    return ask(skillId);
   }
-  const run = desk.assistant.variant?.runId ?? "";
-  desk.assistant.clear();
-  await ask(run);
+  await chapter.save();
+  if (chapter.conflict) return;
+  const { answer } = assistant;
+  const isSame = askedFor !== null && editor.view.state.doc.eq(askedFor);
+  const again = isSame ? (assistant.variant?.runId ?? "") : "";
+  if (!again) await assistant.rejectRuns();
+  place = readPlace();
+  await request({ skillId, instruction, again });
+  if (chapter.id === place.documentId && assistant.restore(answer)) showAgain();
 }
 
 /** Accept the answer as it stands, also where sentences were taken before. */
 export async function acceptAll(): Promise<void> {
   await accept(desk.assistant.text);
+}
+
+/** Let another variant stand in the text. */
+export function chooseVariant(index: number): void {
+  const { assistant, editor } = desk;
+  if (index !== assistant.chosen) assistant.edited = null;
+  assistant.chosen = index;
+  editor?.view.focus(); // the keys on the buttons are keys of the text
 }
 
 /** Take the next sentence; the last one accepts what was taken. */
@@ -188,7 +234,7 @@ export async function acceptSentence(): Promise<void> {
 export async function rejectAll(): Promise<void> {
   const { assistant, editor } = desk;
   if (assistant.taken > 0) return rejectRest();
-  rejected = editor ? { doc: editor.view.state.doc, place, lead: assistant.lead } : null;
+  rejected = editor ? { doc: editor.view.state.doc, askedFor, place: readPlace(), lead: assistant.lead } : null;
   hide();
   forgetKept();
   const went = assistant.reject();
@@ -205,7 +251,8 @@ async function rejectRest(): Promise<void> {
   const end = await accept(taken);
   if (!editor || end < 0 || !rest.trim()) return;
   const lead = /^\s/.test(rest) ? "" : findLead(editor.text, end);
-  rejected = { doc: editor.view.state.doc, place: { documentId: chapter.id, cursorPosition: end, selection: undefined }, lead, rest };
+  const { doc } = editor.view.state;
+  rejected = { doc, askedFor: doc, place: { documentId: chapter.id, cursorPosition: end, selection: undefined }, lead, rest };
   toasts.done(t(texts.rejectedRest), () => void bringBack());
 }
 
@@ -215,7 +262,7 @@ export function bringBack(): boolean {
   if (!rejected || !editor || editor.view.state.doc !== rejected.doc || assistant.state !== "idle") return false;
   const { rest, lead } = rejected;
   if (rest === undefined && !assistant.restore()) return false;
-  ({ place } = rejected);
+  ({ place, askedFor } = rejected);
   rejected = null;
   assistant.lead = lead;
   if (rest === undefined) showAgain();
@@ -225,9 +272,9 @@ export function bringBack(): boolean {
 
 /** Show an answer that was brought back where it stood, and bring it into sight. */
 function showAgain(): void {
-  const { assistant, editor } = desk;
+  const { editor } = desk;
   if (!editor) return;
-  const [from, to] = assistant.skill?.answer === "replace" && place.selection ? place.selection : [place.cursorPosition, place.cursorPosition];
+  const [from, to] = rangeOf(place);
   editor.view.dispatch({ effects: [showSuggestion.of({ from, to }), EditorView.scrollIntoView(to, { y: "center" })] });
   editor.view.focus();
 }
@@ -242,21 +289,23 @@ async function accept(text: string): Promise<number> {
   const { assistant, chapter, editor } = desk;
   if (assistant.state !== "done" || !editor) return -1;
   let end = -1;
-  const skill = assistant.skill?.answer;
-  const start = place.selection && skill === "replace" ? place.selection[0] : place.cursorPosition;
+  const skill = assistant.askedSkill?.answer;
+  let [start] = rangeOf(readPlace());
   const findEnd = (whole: string) => {
     const at = whole.indexOf(text, start);
     return at < 0 ? -1 : at + text.length;
   };
   try {
     await chapter.save();
+    [start] = rangeOf(readPlace());
     editor.findCursor = findEnd; // in the same step as the text, so that the cursor comes with it when it is redone
-    const accepted = await assistant.accept(text);
+    const accepted = await send(text);
     forgetKept();
     if (skill === "entries") {
       await story.loadEntries();
       toasts.done(t(texts.acceptedEntries, { n: accepted.entries.length }));
     }
+    [start] = rangeOf(readPlace());
     hide();
     assistant.clear();
     assistant.forgetInstruction();
@@ -264,20 +313,50 @@ async function accept(text: string): Promise<number> {
     end = findEnd(editor.text);
     if (end >= 0) editor.reveal(end);
   } catch (error) {
-    if (!(error instanceof Problem) || error.code !== "CONTEXT_DOCUMENT_STALE" || !assistant.isProse) throw error;
-    // The text was changed while the answer was written: it goes in as the writer's own words.
-    forgetKept();
-    hide();
-    assistant.clear();
-    assistant.forgetInstruction();
-    editor.view.dispatch({ selection: { anchor: Math.min(place.cursorPosition, editor.view.state.doc.length) } });
-    editor.insert(text);
-    toasts.show(t(texts.keptAsText));
+    if (!isStale(error) || !assistant.isProse) throw error;
+    keepAsText(text);
   } finally {
     editor.findCursor = undefined;
   }
   context.refresh();
   return end;
+}
+
+const isStale = (error: unknown) => error instanceof Problem && error.code === "CONTEXT_DOCUMENT_STALE";
+
+/** Tell the server that a text goes into the chapter where the answer stands now; once more where the chapter was changed elsewhere. */
+async function send(text: string): Promise<Schemas["AcceptedAnswerInfo"]> {
+  const { assistant } = desk;
+  if (!assistant.isProse) return assistant.accept(text);
+  try {
+    return await assistant.accept(text, findTarget());
+  } catch (error) {
+    if (!isStale(error)) throw error;
+    await desk.chapter.refresh();
+    return assistant.accept(text, findTarget());
+  }
+}
+
+/** Where the answer stands in the text that the server has, which what is typed right now is not part of. */
+function findTarget(): { target: [number, number]; expectedRevision: number } {
+  const { base, revision } = desk.chapter;
+  const saved = desk.editor!.view.state.changes(findChanges(desk.editor!.text, base));
+  const [from, to] = rangeOf(readPlace()).map((at) => countCharacters(base, saved.mapPos(at, 1)));
+  return { target: [from!, to!], expectedRevision: revision };
+}
+
+/** The words that were to be replaced were changed, or the chapter is in conflict: the answer goes in as the writer's own words. */
+function keepAsText(text: string): void {
+  const { assistant, editor } = desk;
+  const [from, to] = rangeOf(readPlace());
+  const insert = (from < to ? "" : findLead(editor!.text, from)) + text;
+  forgetKept();
+  hide();
+  assistant.clear();
+  assistant.forgetInstruction();
+  editor!.view.dispatch({ changes: { from, to, insert }, selection: { anchor: from + insert.length }, scrollIntoView: true, userEvent: "input" });
+  editor!.view.focus();
+  toasts.show(t(texts.keptAsText));
 }
 
 function hide(): void {

@@ -60,14 +60,23 @@ export class Assistant {
   /** Whether an answer for the open chapter is still being written, which was asked for before. */
   isUnseen = $state(false);
   private project = ""; // whose skills, instruction and talk these are
-  private asked = ""; // the instruction of the last request
+  /** The skill of the last request: what becomes of its answer does not depend on what is chosen meanwhile. */
+  private askedSkillId = $state("");
+  /** The instruction of the last request. */
+  asked = "";
   isOffline = false; // what the problem says of the server ends by itself
   private stream: EventStream | undefined;
-  private rejected: Rejected | null = null;
+  private rejected: KeptAnswer | null = null;
   private turn = 0; // goes up with every request, and when one is left
 
+  /** The skill that is chosen for the next request. */
   get skill(): Skill | undefined {
     return this.skills.find((one) => one.id === this.skillId);
+  }
+
+  /** The skill of the answer that is being written or waits; where there is none, the chosen one. */
+  get askedSkill(): Skill | undefined {
+    return this.state === "idle" ? this.skill : this.skills.find((one) => one.id === this.askedSkillId);
   }
 
   get variant(): Variant | undefined {
@@ -82,9 +91,9 @@ export class Assistant {
     return splitSentences(this.text, story.lang);
   }
 
-  /** Whether its answer goes into the text. */
+  /** Whether the answer goes into the text. */
   get isProse(): boolean {
-    return this.skill?.answer === "insert" || this.skill?.answer === "replace";
+    return isProse(this.askedSkill);
   }
 
   get isDemo(): boolean {
@@ -139,13 +148,13 @@ export class Assistant {
     return this.skills.filter((one) => (hasSelection ? true : one.worksOn.some((where) => where !== "selection")));
   }
 
-  /** Ask; the place is where the writer is. `again` is a run that is written anew. */
-  async ask(place: { documentId: string; cursorPosition: number; selection?: [number, number] }, again = ""): Promise<void> {
+  /** Ask; the place is where the writer is. `again` is a run that is written anew. Of an answer that is only read, one is asked for. */
+  async ask(place: { documentId: string; cursorPosition: number; selection?: [number, number] }, { again = "", skillId = this.skillId, instruction = this.instruction } = {}): Promise<void> {
     if (this.state === "writing") return;
     this.problem = "";
     this.isOffline = false;
     const { isHandOver } = this;
-    const count = isHandOver ? 1 : this.variantCount;
+    const count = isHandOver || !isProse(this.skills.find((one) => one.id === skillId)) ? 1 : this.variantCount;
     this.variants = Array.from({ length: count }, makeVariant);
     this.chosen = this.taken = 0;
     this.edited = null;
@@ -153,7 +162,7 @@ export class Assistant {
     this.state = "writing";
     this.isUnseen = false;
     const turn = ++this.turn;
-    const { instruction, skillId } = this;
+    this.askedSkillId = skillId;
     this.asked = instruction;
     const request: Partial<Schemas["WriteRequest"]> = {
       ...context.request,
@@ -189,7 +198,7 @@ export class Assistant {
   /** Show a prompt again that was handed over before and waits for its answer. */
   hand({ prompt, runId, skillId, instruction }: HandedPrompt): void {
     this.turn++;
-    this.skillId = skillId;
+    this.askedSkillId = skillId;
     this.asked = instruction;
     this.variants = [{ ...makeVariant(), text: prompt, runId, isDone: true }];
     this.chosen = this.taken = 0;
@@ -199,7 +208,7 @@ export class Assistant {
 
   /** The prompt that waits for an answer, with what it was made for. */
   get handed(): HandedPrompt | null {
-    return this.state === "handed" ? { prompt: this.prompt, runId: this.variant?.runId ?? "", skillId: this.skillId, instruction: this.asked } : null;
+    return this.state === "handed" ? { prompt: this.prompt, runId: this.variant?.runId ?? "", skillId: this.askedSkillId, instruction: this.asked } : null;
   }
 
   /** Take what a person brought from elsewhere as the answer to the prompt that was handed over. */
@@ -214,9 +223,9 @@ export class Assistant {
   private finish(): void {
     this.state = "done";
     if (this.isProse) return;
-    this.talk.push({ asked: this.asked || this.titleOf(this.skill!), answer: this.text, runId: this.variant?.runId ?? "" });
+    this.talk.push({ asked: this.asked || this.titleOf(this.askedSkill!), answer: this.text, runId: this.variant?.runId ?? "" });
     this.forgetInstruction();
-    if (this.skill?.answer === "show") this.clear();
+    if (this.askedSkill?.answer === "show") this.clear();
   }
 
   /** The instruction has been followed; another one that was begun meanwhile stays. */
@@ -254,6 +263,7 @@ export class Assistant {
       if (event.event === "completed") {
         variant.findings = readFindings(event.verdict);
         variant.usage = event.usage;
+        context.cacheShare = readCacheShare(event.usage);
         variant.cost = event.cost;
       } else variant.problem = event.error.message;
     }
@@ -277,7 +287,8 @@ export class Assistant {
     const { place } = found;
     if (!place || !this.skills.some((one) => one.id === found.runs[0]!.skillId)) return null;
     this.turn++;
-    this.skillId = found.runs[0]!.skillId;
+    this.askedSkillId = found.runs[0]!.skillId;
+    this.asked = place.instruction ?? "";
     this.variants = found.runs.map(({ id, answer, verdicts, usage, cost }) => ({ ...makeVariant(), text: answer, runId: id, isDone: true, findings: readFindings(verdicts.at(-1) ?? {}), usage, cost }));
     this.chosen = this.taken = 0;
     this.edited = null;
@@ -295,19 +306,26 @@ export class Assistant {
     this.taken = 0;
   }
 
-  /** Tell the server that the answer goes into the text; returns what became of it. */
-  accept(text: string, beat = false): Promise<Schemas["AcceptedAnswerInfo"]> {
+  /** Tell the server that the answer goes into the text, and where it stands there now; returns what became of it. */
+  accept(text: string, where: { target?: [number, number]; expectedRevision?: number } = {}): Promise<Schemas["AcceptedAnswerInfo"]> {
     const run = this.variant?.runId ?? "";
     const isOwn = this.variant?.isPasted || text !== this.variant?.text;
-    const body = { text: isOwn ? text : null, beat };
+    const body = { text: isOwn ? text : null, ...where };
     return post("/projects/{project}/runs/{run}/accept", { path: { project: story.id, run }, body });
   }
 
-  /** Show again what was rejected last; it can still be accepted. Returns whether there was something. */
-  restore(): boolean {
-    if (!this.rejected || this.state !== "idle") return false;
-    const { skillId, variants, chosen, edited, instruction } = this.rejected;
-    Object.assign(this, { skillId, variants, chosen, edited, taken: 0, state: "done", rejected: null, asked: instruction, instruction: this.instruction || instruction });
+  /** The answer that waits, as it is shown; nothing where there is none. */
+  get answer(): KeptAnswer | null {
+    if (this.state !== "done") return null;
+    const { askedSkillId: skillId, chosen, edited, asked: instruction } = this;
+    return { skillId, variants: $state.snapshot(this.variants) as Variant[], chosen, edited, instruction };
+  }
+
+  /** Show an answer again, or the one that was rejected last; it can still be accepted. Returns whether there was something. */
+  restore(answer = this.rejected): boolean {
+    if (!answer || this.state !== "idle") return false;
+    const { skillId, variants, chosen, edited, instruction } = answer;
+    Object.assign(this, { askedSkillId: skillId, variants, chosen, edited, taken: 0, state: "done", rejected: null, asked: instruction, instruction: this.instruction || instruction });
     this.turn++;
     return true;
   }
@@ -317,7 +335,8 @@ export class Assistant {
     const run = await post("/projects/{project}/runs", { path: { project: story.id }, body: { chapter, text, place: String(place) } });
     if (this.state !== "idle") return false; // it waits in the chapter
     this.turn++;
-    if (this.skill?.answer !== "insert") this.skillId = run.skillId;
+    this.askedSkillId = run.skillId;
+    this.asked = "";
     this.variants = [{ ...makeVariant(), text, runId: run.id, isDone: true, findings: readFindings(run.verdicts.at(-1) ?? {}) }];
     this.chosen = this.taken = 0;
     this.edited = null;
@@ -326,16 +345,18 @@ export class Assistant {
   }
 
   async reject(): Promise<void> {
-    const runs = this.variants.map((one) => one.runId).filter(Boolean);
-    const { skillId, chosen, edited, asked: instruction } = this;
-    const variants = $state.snapshot(this.variants) as Variant[];
-    const wasDone = this.state === "done";
+    const { answer, variants } = this;
     await this.stop();
     this.clear();
     this.forgetInstruction();
-    this.rejected = wasDone ? { skillId, variants, chosen, edited, instruction } : null;
-    const path = { project: story.id };
-    await Promise.all(runs.map((run) => post("/projects/{project}/runs/{run}/reject", { path: { ...path, run } }).catch(() => undefined)));
+    this.rejected = answer;
+    await this.rejectRuns(variants).catch(() => undefined);
+  }
+
+  /** Tell the server that these answers do not go into the text. */
+  async rejectRuns(variants = this.variants): Promise<void> {
+    const runs = variants.map((one) => one.runId).filter(Boolean);
+    await Promise.all(runs.map((run) => post("/projects/{project}/runs/{run}/reject", { path: { project: story.id, run } })));
   }
 }
 
@@ -347,8 +368,8 @@ export interface HandedPrompt {
   instruction: string;
 }
 
-/** What was rejected, as it was shown. */
-interface Rejected {
+/** An answer as it was shown. */
+export interface KeptAnswer {
   skillId: string;
   variants: Variant[];
   chosen: number;
@@ -362,6 +383,7 @@ export interface PlaceOfAnswer {
   cursor: number;
   selection?: [number, number] | null;
   text: string;
+  instruction?: string;
 }
 
 const RESUMED_RUNS = 30; // among which answers that were not decided are sought
@@ -391,6 +413,14 @@ type WritingEvent =
   | ({ event: "retry" } & Schemas["WritingRetry"])
   | ({ event: "completed" } & Schemas["WritingCompleted"])
   | ({ event: "failed" } & Schemas["WritingFailed"]);
+
+/** Return how much of what a model read came from the cache, in percent; null where it read nothing. */
+export function readCacheShare({ inputTokens, cachedTokens }: Schemas["UsageInfo"]): number | null {
+  return inputTokens ? Math.round((cachedTokens / inputTokens) * 100) : null;
+}
+
+/** Whether the answer of a skill goes into the text. */
+const isProse = (skill: Skill | undefined) => skill?.answer === "insert" || skill?.answer === "replace";
 
 function makeVariant(): Variant {
   return { text: "", runId: "", isDone: false, note: "", findings: [], problem: "" };

@@ -1,6 +1,6 @@
 /**
- * Words of the chapter that break a rule which a program can check: a wavy line, as in a suggestion, with the reason on
- * hover. The server checks the text that it has, after every save; what is typed meanwhile moves the lines along.
+ * Words of the chapter that break a rule which a program can check: a wavy line, as in a suggestion, with the reason in
+ * the card of the place. The server checks the text that it has, after every save; what is typed meanwhile moves the lines along.
  */
 import { StateEffect, StateField, type Extension } from "@codemirror/state";
 import { Decoration, EditorView, type DecorationSet } from "@codemirror/view";
@@ -22,7 +22,7 @@ const marks = StateField.define<DecorationSet>({
   update(value, transaction) {
     let set = value.map(transaction.changes);
     for (const effect of transaction.effects) {
-      if (effect.is(setBroken)) set = Decoration.set(effect.value.map((one) => Decoration.mark({ class: "cm-broken", attributes: { title: one.reason } }).range(one.from, one.to)), true);
+      if (effect.is(setBroken)) set = Decoration.set(effect.value.map((one) => Decoration.mark({ class: "cm-broken", reason: one.reason }).range(one.from, one.to)), true);
     }
     return set;
   },
@@ -31,6 +31,16 @@ const marks = StateField.define<DecorationSet>({
 
 /** Draw a wavy line below what breaks a rule. */
 export const brokenWords: Extension = marks;
+
+/** Return the words at a position that break a rule, and why. */
+export function reasonAt(view: EditorView, position: number): BrokenWords | null {
+  let found: BrokenWords | null = null;
+  view.state.field(marks, false)?.between(position, position, (from, to, mark) => {
+    found = { from, to, reason: (mark.spec as { reason: string }).reason };
+    return false;
+  });
+  return found;
+}
 
 type Violation = Pick<Schemas["DocumentViolationInfo"], "start" | "end" | "sentence">;
 

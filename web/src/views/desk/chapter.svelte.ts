@@ -34,6 +34,7 @@ export class ChapterSession {
   conflict = $state.raw<Conflict | null>(null);
   isLoaded = $state(false);
   private project = ""; // of the chapter
+  private title = "";
   private known = "";
   /** Whether the editor's text was changed since it was read. */
   private isStale = false;
@@ -87,6 +88,7 @@ export class ChapterSession {
     this.conflict = null;
     this.project = project;
     this.document = id;
+    this.title = story.chapters.find((one) => one.id === id)?.title ?? draft?.title ?? "";
     this.isOpen = true;
     this.revision = found.revision;
     this.base = this.text = found.text;
@@ -141,7 +143,7 @@ export class ChapterSession {
     clearTimeout(this.draftTimer);
     if (!this.isLoaded) return Promise.resolve();
     if (this.text === this.base) return this.conflict ? Promise.resolve() : deleteDraft(this.key);
-    return writeDraft({ key: this.key, text: this.text, revision: this.revision, base: this.base, at: Date.now() });
+    return writeDraft({ key: this.key, text: this.text, revision: this.revision, base: this.base, at: Date.now(), title: this.title });
   }
 
   /** Save now, after what is being saved. */
@@ -168,7 +170,7 @@ export class ChapterSession {
     this.firstChange = 0;
     try {
       const path = { project, chapter: document };
-      const saved = await put("/projects/{project}/chapters/{chapter}", { path, body: { text, expectedRevision: this.revision } });
+      const saved = await put("/projects/{project}/chapters/{chapter}", { path, body: { text, expectedRevision: this.revision }, isByItself: true });
       if (this.document !== document) return void deleteDraft(key);
       this.revision = saved.revision;
       this.base = text;

@@ -11,6 +11,8 @@ export interface Draft {
   revision: number;
   base: string;
   at: number;
+  /** The title of the chapter. */
+  title?: string;
 }
 
 const STORE = "drafts";
@@ -54,13 +56,23 @@ async function listWindows(): Promise<Set<string>> {
 /** The key of this window's draft of a chapter. */
 export const keyOf = (project: string, chapter: string) => `${project}/${chapter}/${WINDOW}`;
 
+const windowOf = (draft: Draft) => draft.key.split("/")[2] ?? "";
+
+/** Return what this window or one that is gone left behind of chapters of a project that are not there any more. */
+export async function findOrphans(project: string, chapters: ReadonlySet<string>): Promise<Draft[]> {
+  const all = (await run<Draft[]>("readonly", (store) => store.getAll(IDBKeyRange.bound(`${project}/`, `${project}/\uffff`)))) ?? [];
+  const found = all.filter((one) => !chapters.has(one.key.split("/")[1]!) && one.text !== one.base);
+  const windows = found.length ? await listWindows() : new Set();
+  return found.filter((one) => windowOf(one) === WINDOW || !windows.has(lockOf(windowOf(one))));
+}
+
 /** Return this window's draft of a chapter, or take over the newest one that a window left behind. */
 export async function takeDraft(project: string, chapter: string): Promise<Draft | undefined> {
   const key = keyOf(project, chapter);
   const start = `${project}/${chapter}`;
   const all = (await run<Draft[]>("readonly", (store) => store.getAll(IDBKeyRange.bound(start, `${start}/\uffff`)))) ?? [];
   const windows = all.length ? await listWindows() : new Set();
-  const isFree = (one: Draft) => one.key === start || (one.key.startsWith(`${start}/`) && !windows.has(lockOf(one.key.slice(start.length + 1))));
+  const isFree = (one: Draft) => one.key === start || (one.key.startsWith(`${start}/`) && !windows.has(lockOf(windowOf(one))));
   const found = all.find((one) => one.key === key) ?? all.filter(isFree).sort((a, b) => b.at - a.at)[0];
   if (!found || found.key === key) return found;
   await writeDraft({ ...found, key });

@@ -38,6 +38,7 @@ const theme = EditorView.theme({
   ".cm-card-type": { color: "var(--soft)", marginLeft: "8px" },
   ".cm-card-text": { margin: "4px 0 0", whiteSpace: "pre-line" },
   ".cm-card-later": { margin: "6px 0 0", color: "var(--soft)" },
+  ".cm-card-broken": { borderLeft: "3px solid var(--bad)" },
   ".cm-panels": { backgroundColor: "var(--panel)", color: "var(--ink)", borderColor: "var(--line)", fontFamily: "var(--sans)", zIndex: "3" },
   ".cm-searchMatch": { backgroundColor: "var(--mark)", outline: "1px solid var(--settings)" },
   ".cm-selectionMatch": { backgroundColor: "var(--mark)" },

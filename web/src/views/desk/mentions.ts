@@ -3,12 +3,13 @@
  * are marked, moved along while somebody types, and searched again only in the lines that were changed.
  */
 import { StateEffect, StateField, type Extension } from "@codemirror/state";
-import { Decoration, EditorView, hoverTooltip, tooltips, ViewPlugin, type DecorationSet, type Tooltip, type ViewUpdate } from "@codemirror/view";
+import { closeHoverTooltips, Decoration, EditorView, hoverTooltip, showTooltip, tooltips, ViewPlugin, type DecorationSet, type Tooltip, type ViewUpdate } from "@codemirror/view";
 import { get, post, type Schemas } from "../../lib/api";
 import { t } from "../../lib/i18n/index.svelte";
 import { nameKind } from "../../lib/kinds";
 import { makeHash, router } from "../../lib/router.svelte";
 import { story } from "../../lib/story.svelte";
+import { reasonAt } from "./broken";
 import { texts } from "./texts";
 
 type Found = Schemas["MentionInfo"];
@@ -154,22 +155,33 @@ function drawCard(card: Schemas["EntryCardInfo"]): HTMLElement {
   return box;
 }
 
+/** Make the card of a place: what breaks a rule there, and the entries that a name there may mean. */
 export function makeTooltip(view: EditorView, position: number, chapter: string): Promise<Tooltip | null> | null {
-  const found = entriesAt(view, position);
+  const name = entriesAt(view, position);
+  const broken = reasonAt(view, position);
+  const found = name ?? broken;
   if (!found) return null;
-  return Promise.all(found.entries.slice(0, 3).map((entry) => readCard(entry, chapter, found.from)))
-    .then((read) => ({
-      pos: found.from,
-      end: found.to,
-      above: true,
-      create: () => {
+  return Promise.all((name?.entries ?? []).slice(0, 3).map((entry) => readCard(entry, chapter, found.from)))
+    .catch(() => [])
+    .then((read) => {
+      const parts = [...(broken ? [drawReason(broken.reason)] : []), ...read.map(drawCard)];
+      if (!parts.length) return null;
+      const create = () => {
         const dom = document.createElement("div");
         dom.className = "cm-cards";
-        dom.append(...read.map(drawCard));
+        dom.append(...parts);
         return { dom };
-      },
-    }))
-    .catch(() => null);
+      };
+      return { pos: found.from, end: found.to, above: true, create };
+    });
+}
+
+/** Say why words are underlined. */
+function drawReason(reason: string): HTMLElement {
+  const box = document.createElement("div");
+  box.className = "cm-card cm-card-broken";
+  box.textContent = reason;
+  return box;
 }
 
 /** A click with Ctrl or ⌘ on a name opens its entry. */
@@ -181,12 +193,60 @@ function openEntry(event: MouseEvent, view: EditorView): boolean {
   return entry !== undefined;
 }
 
-/** Mark names, and show the card of one on hover as it stands at its place. */
+const showClicked = StateEffect.define<Tooltip | null>();
+
+/** The card of the name that was clicked: it takes no focus, and leaves with the next key or click. */
+const clicked = StateField.define<Tooltip | null>({
+  create: () => null,
+  update(value, transaction) {
+    for (const effect of transaction.effects) if (effect.is(showClicked)) return effect.value;
+    return transaction.docChanged || transaction.selection ? null : value;
+  },
+  provide: (field) => showTooltip.from(field),
+});
+
+/** Show a card until the cursor or the text changes. */
+function keepCard(view: EditorView, found: Promise<Tooltip | null> | null): void {
+  const { doc, selection } = view.state;
+  void found?.then((card) => {
+    const isSame = view.dom.isConnected && view.state.doc === doc && view.state.selection.eq(selection);
+    if (card && isSame) view.dispatch({ effects: [showClicked.of(card), closeHoverTooltips] });
+  });
+}
+
+/** Show the card of the words at the cursor. */
+export function showCard(view: EditorView, chapter: string): void {
+  view.focus();
+  keepCard(view, makeTooltip(view, view.state.selection.main.head, chapter));
+}
+
+/** Cards on hover and on a click, which still places the cursor; `make` makes that of a place. */
+function showCards(make: (view: EditorView, position: number) => Promise<Tooltip | null> | null): Extension {
+  const hide = (view: EditorView) => view.state.field(clicked) !== null && (view.dispatch({ effects: showClicked.of(null) }), true);
+  return [
+    clicked,
+    hoverTooltip((view, position) => (view.state.field(clicked) ? null : make(view, position)), { hoverTime: 250 }),
+    EditorView.domEventHandlers({
+      click: (event, view) => {
+        const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && view.state.selection.main.empty;
+        const position = isPlain ? view.posAtCoords({ x: event.clientX, y: event.clientY }) : null;
+        if (position !== null) keepCard(view, make(view, position));
+      },
+      keydown: (event, view) => event.key === "Escape" && hide(view),
+      blur: (_, view) => {
+        // a link in the card may be what takes the focus
+        setTimeout(() => view.dom.isConnected && !view.dom.contains(document.activeElement) && hide(view), 200);
+      },
+    }),
+  ];
+}
+
+/** Mark names, and show the card of one as it stands at its place, with what breaks a rule there. */
 export function mentions(chapter: () => string): Extension {
   return [
     marks,
     finder,
-    hoverTooltip((view, position) => makeTooltip(view, position, chapter()), { hoverTime: 250 }),
+    showCards((view, position) => makeTooltip(view, position, chapter())),
     tooltips({ tooltipSpace: () => ({ left: 0, top: HEADER, right: innerWidth, bottom: innerHeight }) }),
     EditorView.domEventHandlers({ mousedown: openEntry }),
   ];

@@ -51,23 +51,32 @@ class SuggestionWidget extends WidgetType {
 const widgets = new WeakMap<HTMLElement, () => void>();
 const replaced = Decoration.mark({ class: "cm-replaced" });
 
+/** The place moves with its words: what is typed right there stands before what is inserted, and stays out of what is replaced. */
+const field = StateField.define<SuggestionPlace | null>({
+  create: () => null,
+  update(value, transaction) {
+    let place = value;
+    if (value && transaction.docChanged) {
+      const from = transaction.changes.mapPos(value.from, 1);
+      place = { from, to: Math.max(from, transaction.changes.mapPos(value.to, value.to > value.from ? -1 : 1)) };
+    }
+    for (const effect of transaction.effects) if (effect.is(showSuggestion)) place = effect.value;
+    return place;
+  },
+});
+
+/** Return where the suggestion stands now, if there is one. */
+export const placeOf = (view: EditorView): SuggestionPlace | null => view.state.field(field);
+
 /** `text` draws the suggested words, `actions` what can be done with them. */
-export function suggestions(text: Component, actions: Component): { extension: Extension; placeOf: (view: EditorView) => SuggestionPlace | null } {
+export function suggestions(text: Component, actions: Component): Extension {
   const words = Decoration.widget({ widget: new SuggestionWidget(text, false), side: 1 });
   const buttons = Decoration.widget({ widget: new SuggestionWidget(actions, true), side: 2, block: true });
-  const field = StateField.define<SuggestionPlace | null>({
-    create: () => null,
-    update(value, transaction) {
-      let place = value && { from: transaction.changes.mapPos(value.from, -1), to: transaction.changes.mapPos(value.to, 1) };
-      for (const effect of transaction.effects) if (effect.is(showSuggestion)) place = effect.value;
-      return place;
-    },
-  });
   const decorations = EditorView.decorations.compute([field], (state): DecorationSet => {
     const place = state.field(field);
     if (!place) return Decoration.none;
     const ranges = [words.range(place.to), buttons.range(state.doc.lineAt(place.to).to)];
     return Decoration.set(place.to > place.from ? [replaced.range(place.from, place.to), ...ranges] : ranges, true);
   });
-  return { extension: [field, decorations], placeOf: (view) => view.state.field(field) };
+  return [field, decorations];
 }
