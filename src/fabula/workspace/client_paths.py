@@ -170,8 +170,8 @@ def _find_recorded(reading: ReadTransaction, prefix: str, path: Sequence[Message
         ends[row.role, row.content_hash].append(row)
     for last in reversed(range(start, len(contents))):
         matches: list[list[str]] = []
-        for row in ends[contents[last]]:
-            ids: list[str] = []
+        for end in ends[contents[last]]:
+            ids, row = list[str](), rows.get(end.id)
             while (
                 row is not None
                 and len(ids) <= last - start
