@@ -122,6 +122,11 @@ class Site:
         killed, back = self._away.get(port, (math.inf, -math.inf))
         return killed <= time.monotonic() and back >= since - FORGIVEN_SECONDS
 
+    def find_exit_status(self, port: int) -> int | None:
+        """Return how a server ended that was not told to; None where it runs."""
+        process = self._processes[self.ports.index(port)]
+        return None if process is None else process.poll()
+
     def stop(self) -> None:
         """Stop all servers."""
         for number in range(len(self.ports)):
@@ -211,7 +216,8 @@ class Load:
         if self.site.was_away(port, began):
             self.outcome.count("reconnections")
         else:
-            self.outcome.count("dropped_by_living_server", f"{port}: {error!r}")
+            status = self.site.find_exit_status(port)
+            self.outcome.count("dropped_by_living_server", f"{port}, exit status {status}: {error!r}")
 
     def check(self, answer: httpx2.Response, seconds: float) -> bool:
         """Whether an answer says to try again; one that is neither this nor a success is counted."""

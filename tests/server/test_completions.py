@@ -115,13 +115,13 @@ def ask(
 ) -> str:
     """Ask as the openai client does; return the answer."""
     with open_client(server, token) as client:
-        answer = client.chat.completions.create(
+        answer: Any = client.chat.completions.create(
             model=model,
-            messages=messages,
+            messages=messages,  # type: ignore[arg-type]
             extra_headers={"Fabula-Provider": "lab"},
-            **more,  # type: ignore[arg-type]
+            **more,
         )
-    return answer.choices[0].message.content or ""
+    return str(answer.choices[0].message.content)
 
 
 def list_paths(harbour: Workspace) -> dict[str, list[str]]:

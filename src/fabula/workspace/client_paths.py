@@ -170,15 +170,15 @@ def _find_recorded(reading: ReadTransaction, prefix: str, path: Sequence[Message
         ends[row.role, row.content_hash].append(row)
     for last in reversed(range(start, len(contents))):
         matches: list[list[str]] = []
-        for row in ends[contents[last]]:
-            ids: list[str] = []
+        for end in ends[contents[last]]:
+            ids, here = list[str](), rows.get(end.id)
             while (
-                row is not None
+                here is not None
                 and len(ids) <= last - start
-                and contents[last - len(ids)] == (row.role, row.content_hash)
+                and contents[last - len(ids)] == (here.role, here.content_hash)
             ):
-                ids.append(row.id)
-                row = rows.get(row.parent_id)
+                ids.append(here.id)
+                here = rows.get(here.parent_id)
             matches.append(ids)
         longest = max(map(len, matches), default=0)
         if longest >= COMPARED:
