@@ -9,5 +9,5 @@ type Synopsis = Schemas["SynopsisInfo"];
 export function describeSynopsis(one: Pick<Synopsis, "state" | "origin" | "text">): string {
   if (one.state === "missing") return one.text ? t(texts.derived) : "";
   const written = t(one.origin === "hand" ? texts.byHand : one.origin === "model" ? texts.byModel : texts.byExtract);
-  return one.state === "stale" ? `${written} ${t(texts.stale)}` : written;
+  return one.state === "stale" ? t(texts.both, { one: written, other: t(texts.stale) }) : written;
 }

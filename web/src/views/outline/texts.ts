@@ -21,6 +21,7 @@ export const texts = defineTexts({
   byModel: { en: "Written by a model.", zh: "由模型写成。" },
   byExtract: { en: "Made of the chapter’s own sentences.", zh: "取自本章原句。" },
   stale: { en: "Out of date: the chapter was changed since.", zh: "已过期：此后本章有改动。" },
+  both: { en: "{one} {other}", zh: "{one}{other}" },
   lost: { en: "It does not name {names}.", zh: "没有提到{names}。" },
   comma: { en: ", ", zh: "、" },
   edit: { en: "Edit", zh: "编辑" },
