@@ -194,6 +194,28 @@ def test_a_part_of_a_sentence_in_broken_lines_is_no_fact() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "language", "text", "is_told"),
+    [
+        ("Hope", "en", "The sailors had lost all hope, and hope had never deserted them before that winter.", False),
+        ("Hope", "en", "Hope is a thing with feathers, and the keepers had always loved it.", False),
+        ("Hope", "en", "Hope had never learned to swim since the winter in which her brother drowned.", True),
+        ("Grey", "en", "Grey clouds had always been a sign of rain for the keepers of the coast.", False),
+        ("Grey", "en", "Grey had married the daughter of the pilot and sold the mill.", True),
+        ("Will", "en", "Her will was always stronger than the will of her father, who had died at sea.", False),
+        ("白", "zh", "屋顶上的白雪自幼是他最爱看的，每年冬天都要看一回。", False),
+        ("白", "zh", "白发是他父亲留下的，自幼便有，人称老翁。", False),
+        ("安静", "zh", "夜里很安静，自从父亲去世以后，家里常常如此。", False),
+        ("安静", "zh", "安静自幼怕水，每逢渡江必闭目默念亡母之名。", True),
+    ],
+)
+def test_an_entry_that_is_named_by_a_common_word_gets_only_sentences_that_name_it(
+    name: str, language: Language, text: str, is_told: bool
+) -> None:
+    facts = find_facts(text, [Entry(id="one", type="character", name=name)], language)
+    assert [fact.text for fact in facts] == [text] * is_told
+
+
 def test_a_role_beside_a_name_counts_once() -> None:
     texts = [
         "The captain sent for Mara, the chief mate of the Heron.",

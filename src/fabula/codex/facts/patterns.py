@@ -90,7 +90,7 @@ ENGLISH_PATTERNS = tuple(
             r" (?:had )?(?:died|married|inherited|surrendered|resigned|retired (?:from|to)|proposed to|fallen in love|"
             r"fell in love|given birth|gave birth|confessed|betrayed|killed|rescued|saved|"
             r"lost (?:his|her|a|an|all|\w+ thousand)|bought|sold|borrowed|joined the|"
-            r"entered the (?:service|army|Guards|order)|swore|vowed|deserted|"
+            r"entered the (?:service|army|order)|swore|vowed|deserted|"
             r"enlisted|eloped|stole|stolen|received the (?:[Oo]rder|[Cc]ross|rank|command))\b",
             0.0,
             0.35,
