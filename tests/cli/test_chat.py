@@ -274,6 +274,10 @@ def test_whoever_leads_a_game_reads_the_roles_and_nobody_who_plays_does(chat: Ch
     assert "What it notes" not in chat.told
     events = chat.events("--conversation", "Night", "--as", "Writer", lines="/mode\n")
     assert [one["text"] for one in events if one["event"] == "notice"] == ["The mode is werewolf."]
+    for line in ("/mode werewolf restart", "/mode werewolf 重新开始"):
+        chat.run("--conversation", "Night", lines=f"{line}\n")
+        dealt = re.findall(r"^(Mara Venn|Hope Tarn|Will Tarn): (werewolf|villager)$", chat.told, re.MULTILINE)
+        assert sorted(name for name, _ in dealt) == ["Hope Tarn", "Mara Venn", "Will Tarn"]
 
 
 def test_whoever_failed_is_asked_again(chat: Chat) -> None:
