@@ -36,7 +36,7 @@ def pier(workspace: Workspace, story: ProjectHandle) -> str:
     for number in range(ROUNDS):
         story.conversations.record("Pier", f"Question {number}?", speaker="Ann")
         story.conversations.record("Pier", f"Answer {number}.", speaker="Bo")
-        refresh_recaps(story.store, story.id, made.id, write_recap=write, rules=rules)
+        refresh_recaps(workspace.store, story.id, made.id, write_recap=write, rules=rules)
     return made.id
 
 

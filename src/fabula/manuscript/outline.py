@@ -30,7 +30,7 @@ def update_beat(tx: WriteTransaction, beat_id: str, values: Mapping[str, Any], *
     if unknown:
         names = join_names(sorted(unknown))
         raise FabulaError(Code.TEXT_INVALID, message("A beat has no {names}. Nothing was changed.", names=names))
-    stored = {name: int(value) if isinstance(value, bool) else value for name, value in values.items()}
+    stored: dict[str, Any] = {name: int(value) if isinstance(value, bool) else value for name, value in values.items()}
     if "text" in stored:
         stored["text"] = _check_words(stored["text"])
     return tx.update_row(beats, {"id": beat_id}, stored, expected=expected)
