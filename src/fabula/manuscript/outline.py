@@ -31,8 +31,8 @@ def update_beat(tx: WriteTransaction, beat_id: str, values: Mapping[str, Any], *
         names = join_names(sorted(unknown))
         raise FabulaError(Code.TEXT_INVALID, message("A beat has no {names}. Nothing was changed.", names=names))
     stored: dict[str, Any] = {name: int(value) if isinstance(value, bool) else value for name, value in values.items()}
-    if "text" in stored:
-        stored["text"] = _check_words(stored["text"])
+    if "text" in values:
+        stored["text"] = _check_words(values["text"])
     return tx.update_row(beats, {"id": beat_id}, stored, expected=expected)
 
 
