@@ -21,6 +21,7 @@ ROUNDS = 8
 @pytest.fixture
 def pier(workspace: Workspace, story: ProjectHandle) -> str:
     """A conversation of some rounds, with a recap of every two."""
+    assert workspace.store is not None
     settings = workspace.settings(story.id)
     settings.set("History.HistoryPageSize", 5)
     story.participants.ensure_player("Ann")
