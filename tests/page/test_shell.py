@@ -30,7 +30,7 @@ def test_every_view_is_reached_from_a_narrow_header_and_the_present_one_is_marke
     expect(current).to_have_text("Timeline")
     page.get_by_role("button", name="More").click()
     menu = page.get_by_role("navigation", name="More")
-    expect(menu.get_by_role("link")).to_have_count(15)  # all views, and the title of the book
+    expect(menu.get_by_role("link")).to_have_count(16)  # all views, and the title of the book
     assert box_of(menu)[2] <= 360
     menu.get_by_role("link", name="Talk").click()
     expect(current).to_have_text("Talk")
@@ -42,7 +42,7 @@ def test_a_wide_menu_holds_what_the_header_lacks(open_page: OpenPage, story: Pro
     expect(page.locator("header .book")).not_to_be_empty()  # the title moves the button when it arrives
     page.get_by_role("button", name="More").click()
     menu = page.get_by_role("navigation", name="More")
-    expect(menu.get_by_role("link")).to_have_count(8)
+    expect(menu.get_by_role("link")).to_have_count(9)
     left = box_of(page.get_by_role("button", name="More"))[0]
     assert abs(box_of(menu)[0] - left) < 2
 
