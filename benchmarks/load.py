@@ -61,6 +61,7 @@ from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
 
 PROCESSES, CHARACTERS, WINDOW = 2, 1_000_000, 8192
+MIN_DOCUMENTS = 125  # into which such a project is split at least, however long the chapters of a novel are
 BURST, BURST_SECONDS, ROUNDS = 500, 6, 5  # a round ends with its last answer, or after so many seconds
 SUSTAINED_CONNECTIONS, SUSTAINED_SECONDS = 64, 6
 WORK_SECONDS = 10  # of people who edit and chat, without `--soak`
@@ -296,12 +297,12 @@ def measure(folder: Path, data: Path | None, soak_minutes: float) -> dict[str, f
     """Make the project, run the server, and measure."""
     speed = [loop_ms()]
     with Workspace.open(folder / "data") as workspace:
-        view = project(chapters(data), characters=CHARACTERS, entries=1000, constraints=50)
+        view = project(_split(chapters(data)), characters=CHARACTERS, entries=1000, constraints=50)
         handle = workspace.copy_project(view, title="Bench")
         story = handle.view.snapshot(Manuscript) or Manuscript()
         documents = [(one.id, len(one.text)) for one in story.documents if len(one.text) > 200]
         size = _measure_answer(handle)
-    assert len(documents) >= 125
+    assert len(documents) >= MIN_DOCUMENTS
     figures: dict[str, float] = {}
     rows: list[tuple[object, ...]] = []
     with run_load_server(folder, handle.id, size) as server:
@@ -368,6 +369,19 @@ def measure_rates(server: LoadServer, assemble: Path, rows: list[tuple[object, .
     rows += [(f"{kind}, a second; ms of processor each", rates[kind], costs[kind]) for kind in rates]
     rows.append(("sustained / ready, by rate; by processor time", median(ratios), costs["ready"] / costs["sustained"]))
     return {f"{kind}_per_s": rate for kind, rate in rates.items()} | {"sustained_ratio": median(ratios)}
+
+
+def _split(texts: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Split chapters between paragraphs, so that there are as many documents as are needed."""
+    most, parts = CHARACTERS // MIN_DOCUMENTS - 1_000, list[tuple[str, str]]()
+    for title, text in texts:
+        start = len(parts)
+        for paragraph in text.split("\n"):
+            if len(parts) == start or len(parts[-1][1]) + len(paragraph) > most:
+                parts.append((f"{title} {len(parts) - start + 1}", paragraph))
+            else:
+                parts[-1] = (parts[-1][0], f"{parts[-1][1]}\n{paragraph}")
+    return parts
 
 
 def _measure_answer(handle: ProjectHandle) -> int:
