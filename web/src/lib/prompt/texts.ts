@@ -50,7 +50,7 @@ export const texts = defineTexts({
   triedModel: { en: "model {model}", zh: "模型 {model}" },
   triedWindow: { en: "window {n} tokens", zh: "窗口 {n} 个词元" },
   triedReply: { en: "{n} tokens for the answer", zh: "回答 {n} 个词元" },
-  lookedAt: { en: "Shown for another place, in “{title}”. Answers are written where the cursor is.", zh: "显示的是「{title}」中的另一处。回答仍写在光标处。" },
+  lookedAt: { en: "Shown for another place, in “{title}”. Answers are written where the cursor is.", zh: "显示的是《{title}》中的另一处。回答仍写在光标处。" },
   chapter: { en: "Chapter", zh: "章节" },
   placeIn: { en: "Place: {share} of the chapter", zh: "位置：本章的 {share}" },
   author: { en: "the author", zh: "作者" },
