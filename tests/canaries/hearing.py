@@ -76,15 +76,15 @@ class Talk(Struct):
         return self.find_present_behind(self.leaf)
 
     @property
-    def taking_part(self) -> frozenset[str]:
-        """Everybody who ever came on this branch."""
-        found = set(self.started_with)
-        at = self._find_last(self.place)
+    def attendees(self) -> frozenset[str]:
+        """Everybody who is there now, or was there when something was said on this branch."""
+        present, at = self._list_present(), self._find_last(self.place)
+        found = present[at]
         while at is not None:
-            if self.happenings[at].kind == "join":
-                found.add(self.happenings[at].who)
+            if self.happenings[at].kind == "say":
+                found |= present[at]
             at = self.happenings[at].before
-        return frozenset(found)
+        return found
 
     def say(self, said: SaidMessage) -> None:
         """Take note of a message; it goes on from there."""
@@ -338,7 +338,7 @@ class Hearing(Struct):
 
     def _is_between_two(self, talk: Talk) -> bool:
         """Whether a player and a character talk alone."""
-        people = talk.taking_part
+        people = talk.attendees
         return len(people) == 2 and len([one for one in people if one.startswith(PLAYER)]) == 1
 
     def _has_heard_key(self, key: str, question: Question, heard: dict[str, dict[str, frozenset[str]]]) -> bool:
