@@ -355,9 +355,17 @@ def test_another_window_counts_at_once(house: Store) -> None:
     assert len(told(house, "summary")) > 1, "what the smaller window does not show"
 
 
+def test_what_a_window_does_not_show_after_a_step_is_summarised(house: Store) -> None:
+    with house.write(project=P) as tx:
+        settings.set_value(tx, "maxHistoryTokens", 2000)
+    with house.read(project=P) as reading:
+        assert recap_settings.read_recap_rules(reading)[0].window_tokens == 500
+
+
 def test_what_the_window_of_a_mode_does_not_show_is_summarised(house: Store) -> None:
     with house.read(project=P) as reading:
-        assert recap_settings.read_recap_rules(reading, "quiz")[0].max_messages == 20
+        rules = recap_settings.read_recap_rules(reading, "quiz")[0]
+        assert rules.max_messages == 10, "half of the window stays when it steps"
         assert recap_settings.read_recap_rules(reading, "no such mode")[0].max_messages == 60
 
 

@@ -16,6 +16,11 @@ _NEARLY_FULL = 0.75  # of the tokens that it may have
 _MESSAGE_STEP = 0.5  # at most, of a window that is capped by messages, which are few
 
 
+def count_after_step(messages: int) -> int:
+    """How many messages a window that is capped by messages keeps, at least, when it steps."""
+    return messages - int(messages * _MESSAGE_STEP)
+
+
 class HistoryFit:
     """The messages of the conversation, oldest first; the oldest are dropped first (cnv-2).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fabula.context.fit.history import count_after_step
 from fabula.context.recipes import CHAT
 from fabula.conversation.edits import NOTHING_DUE
 from fabula.conversation.mode_states import read_policy
@@ -25,7 +26,7 @@ RECAP_SETTINGS = (
     "History.Budget.MaxLatencyMs",
 )
 _MAX_HISTORY = "maxHistoryTokens"
-_WINDOW_TOKENS = int((CHAT.history_tokens or 0) * (1 - CHAT.history_step))  # that a chat surely shows after a step
+_MAX_WINDOW = CHAT.history_tokens or 0  # of any chat: a larger one may not fit into the model's window
 
 
 def connect(store: Store) -> None:
@@ -45,8 +46,8 @@ def read_recap_rules(
     policy, own_window = read_policy(reading, mode, conversation_id), values.get_override(_MAX_HISTORY)
     messages = values.get_override("History.SummaryOverMessages") or policy.summary_messages
     if own_window is None and policy.history_messages is not None:
-        messages = min(messages, policy.history_messages)
-    window = min(_WINDOW_TOKENS, own_window or policy.history_tokens or _WINDOW_TOKENS)
+        messages = min(messages, count_after_step(policy.history_messages))
+    window = min(_MAX_WINDOW, own_window or policy.history_tokens or _MAX_WINDOW)
     rules = RecapRules(
         enabled=values["History.Recaps"],
         rounds_per_summary=values["History.SummaryEveryNRounds"],
@@ -56,7 +57,7 @@ def read_recap_rules(
         timeout=values["History.Budget.MaxLatencyMs"] / 1000,
         max_messages=messages,
         max_tokens=values.get_override("History.SummaryOverTokens") or policy.summary_tokens,
-        window_tokens=window,
+        window_tokens=int(window * (1 - CHAT.history_step)),  # that a chat surely shows after a step
     )
     return rules, tuple(name for name in RECAP_SETTINGS if values.resolve(name).unusable)
 
