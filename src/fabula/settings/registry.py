@@ -213,7 +213,7 @@ _HISTORY = (
         aliases=("MaxPromptChars",),
         sentence=message(
             "How many characters of fixed prompts, biography, recaps and earlier messages a chat is told; the running "
-            "conversation does not count. Where it is not set, it holds for a player and a character alone."
+            "conversation does not count. The default applies only where a player and a character talk alone."
         ),
     ),
     SettingDefinition(
