@@ -244,6 +244,7 @@ def test_a_search_reads_a_bounded_number_of_conversations_at_once_also_of_empty_
         if "messages.conversation_id IN" in statement:
             counts.append(len(parameters))
 
+    assert party.store is not None
     event.listen(party.store.engine, "before_cursor_execute", note)
     found = party.conversations.search("lamp")
     event.remove(party.store.engine, "before_cursor_execute", note)
