@@ -12,8 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
 
+from fabula.core.errors import Code, FabulaError
+from fabula.core.messages import message
 from fabula.mcp import resources
 from fabula.mcp.access import McpAccess
+from fabula.mcp.notifications import ChangeWatcher, Listener
 from fabula.mcp.quotation import quote_story
 from fabula.mcp.resources import make_uri
 from fabula.mcp.server import make_server
@@ -116,6 +119,40 @@ def test_a_listener_is_told_what_changed_and_nothing_else(workspace: Workspace) 
         return events
 
     assert run_client(workspace, talk) == [ResourceUpdated(uri=LAMP), ResourcesListChanged()]
+
+
+def test_access_is_looked_at_again_while_another_project_changes_all_the_time(workspace: Workspace) -> None:
+    has_access, ended = True, anyio.Event()
+    lamp = workspace.project(P).codex
+
+    def find_access() -> McpAccess:
+        if not has_access:
+            raise FabulaError(Code.ACCESS_REQUIRED, message("This needs a token."))
+        return McpAccess(project_id=OTHER)
+
+    async def send(_: object) -> None:
+        pass
+
+    def edit(number: int) -> None:
+        lamp.edit("lamp", description=f"Brass, {number}.")
+
+    async def watch() -> None:
+        nonlocal has_access
+        watcher = ChangeWatcher(workspace, seconds=0.5)
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(watcher.watch)
+            await watcher.add(Listener(lambda: McpAccess(project_id=P), send, uris=frozenset({LAMP})))
+            await watcher.add(
+                Listener(find_access, send, end=ended.set, uris=frozenset({make_uri(OTHER, "chapter", "ch-1")}))
+            )
+            has_access, number = False, 0
+            with anyio.fail_after(20):
+                while not ended.is_set():
+                    number += 1
+                    await anyio.to_thread.run_sync(edit, number)
+            tasks.cancel_scope.cancel()
+
+    run_async(watch)
 
 
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")

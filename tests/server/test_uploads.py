@@ -18,6 +18,7 @@ from fabula.access.model import Membership, Role
 from fabula.core.errors import Code, FabulaError
 from fabula.formats import bounded_import
 from fabula.formats.bounded_import import read_bounded, read_in_processes
+from fabula.server import connections
 from fabula.server.access import OWNER_ACCESS, Access
 from fabula.server.uploads import PERSON_UPLOADS, UPLOADS_AT_ONCE, UploadQuota, UploadSettings, read_upload_settings
 from fabula.workspace.project import ProjectHandle
@@ -125,14 +126,16 @@ def test_an_upload_without_a_length_counts_as_the_longest_until_it_is_there() ->
 
 
 @contextmanager
-def begin_upload(server: RunningServer, token: str, path: str) -> Iterator[socket.socket]:
+def begin_upload(
+    server: RunningServer, token: str, path: str, length: str = "Content-Length: 50000000"
+) -> Iterator[socket.socket]:
     """Send the headers of an upload, and nothing of its body."""
     host, _, port = server.base_url.removeprefix("http://").partition(":")
     lines = [
         f"POST {path}?fileName=a.json HTTP/1.1",
         f"Host: {host}:{port}",
         f"Authorization: Bearer {token}",
-        "Content-Length: 50000000",
+        length,
     ]
     with socket.create_connection((host, int(port)), timeout=30) as connection:
         connection.sendall("\r\n".join([*lines, "", ""]).encode())
@@ -152,7 +155,7 @@ def make_editors(story: ProjectHandle) -> dict[str, Access]:
     return {name: Access(user=name, memberships={story.id: Membership(Role.EDITOR)}) for name in names}
 
 
-def test_quota_and_bounds_are_asked_before_anything_of_an_upload_is_received(
+def test_bounds_are_asked_before_anything_of_an_upload_is_received(
     workspace: Workspace, story: ProjectHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FABULA_UPLOAD_MEGABYTES_PER_HOUR", "220")
@@ -178,7 +181,32 @@ def test_quota_and_bounds_are_asked_before_anything_of_an_upload_is_received(
                 assert time.monotonic() < ends
                 time.sleep(0.05)
             assert sent.status_code == 201
-        assert read_refusal([begin("ed0")]) == ("429", "HTTP_UPLOAD_QUOTA")
+
+
+def test_the_quota_is_asked_before_anything_of_an_upload_is_received(
+    workspace: Workspace, story: ProjectHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FABULA_UPLOAD_MEGABYTES_PER_HOUR", "190")
+    path = f"/api/projects/{story.id}/lorebooks/import"
+    with run_server(workspace, make_editors(story)) as server, ExitStack() as held:
+        begun = [held.enter_context(begin_upload(server, "ed0", path)) for _ in range(PERSON_UPLOADS)]
+        assert read_refusal(begun) == ("429", "HTTP_UPLOAD_QUOTA")
+
+
+def test_uploads_that_stall_are_ended_and_count_as_what_has_come(
+    workspace: Workspace, story: ProjectHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FABULA_UPLOAD_MEGABYTES_PER_HOUR", "220")
+    monkeypatch.setattr(connections, "INTERVAL_SECONDS", 0.4)
+    path = f"/api/projects/{story.id}/lorebooks/import"
+    with run_server(workspace, make_editors(story)) as server, ExitStack() as held:
+        for _ in range(PERSON_UPLOADS):
+            stalled = held.enter_context(begin_upload(server, "ed0", path, "Transfer-Encoding: chunked"))
+            stalled.sendall(b"3\r\nabc\r\n")
+            assert stalled.recv(65_536).startswith(b"HTTP/1.1 408 ")
+        with server.client("ed0") as client:
+            sent = client.post(path, params={"fileName": "b.json"}, content=iter([LORE]))  # its length is not said
+            assert sent.status_code == 201, sent.text
 
 
 def test_many_uploads_at_once_leave_threads_for_other_requests(workspace: Workspace, story: ProjectHandle) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import event
 
 from fabula.access.edits import add_person
 from fabula.context.request import Principal
-from fabula.conversation import edits, history
+from fabula.conversation import edits, history, message_search
 from fabula.conversation.edits import MessageEvent
 from fabula.conversation.history import ParticipantMatch
 from fabula.conversation.model import Message
@@ -229,6 +229,27 @@ def test_a_search_wants_all_words_in_any_order_whatever_their_case_and_accents(p
     assert search("маяк") == [2]
     assert search("灯 港口") == search("港口的灯") == [3]
     assert search("灯港口") == search("lamp boat") == []
+
+
+def test_a_search_reads_a_bounded_number_of_conversations_at_once_also_of_empty_ones(
+    party: ProjectHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_search, "_CONVERSATIONS", 2)
+    say(party, "Ann", "lamp 0")
+    for number in range(6):
+        party.conversations.start(("Ann",), title=f"Empty {number}")
+    counts: list[int] = []
+
+    def note(_1: Any, _2: Any, statement: str, parameters: Any, *_: Any) -> None:
+        if "messages.conversation_id IN" in statement:
+            counts.append(len(parameters))
+
+    assert party.store is not None
+    event.listen(party.store.engine, "before_cursor_execute", note)
+    found = party.conversations.search("lamp")
+    event.remove(party.store.engine, "before_cursor_execute", note)
+    assert [one.message.content for one in found] == ["lamp 0"]
+    assert counts == [3, 3, 3]  # the project and two conversations; the last one is read alone
 
 
 def test_a_search_of_all_conversations_finds_the_newest_messages_first(party: ProjectHandle) -> None:

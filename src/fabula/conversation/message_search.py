@@ -8,6 +8,7 @@ newer can follow.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from sqlalchemy import ColumnElement, Row, desc, or_
 
 from fabula.conversation.model import Message
 from fabula.conversation.tables import conversations, messages
+from fabula.core.background import REST_SECONDS
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
 from fabula.text.lookup import fold_name
@@ -75,7 +77,7 @@ def _search_all(reading: ReadTransaction, parts: Sequence[str], limit: int) -> l
             found += _search_conversation(reading, group[0].id, parts, limit)
         else:
             rows = reading.rows(messages, messages.c.conversation_id.in_([one.id for one in group]), only=_SEARCHED)
-            found += [row for row in rows if _contains(row.content, parts)]
+            found += _select(rows, parts)
         found = sorted(found, key=lambda row: (row.at, row.number), reverse=True)[:limit]
     return found
 
@@ -89,21 +91,21 @@ def _search_conversation(
     by_number = (desc(messages.c.number),)  # which an index knows
     rows = reading.rows(messages, *where, order=by_number, limit=_AT_ONCE, only=_SEARCHED)
     while rows and len(found) < limit:
-        found += [row for row in rows if _contains(row.content, parts)]
+        found += _select(rows, parts)
         older = messages.c.number < rows[-1].number
         rows = reading.rows(messages, *where, older, order=by_number, limit=_AT_ONCE, only=_SEARCHED)
     return found[:limit]
 
 
 def _group_conversations(reading: ReadTransaction) -> Iterator[list[Row[Any]]]:
-    """Group conversations, the latest first, so that no group has too many messages to be read at once.
+    """Group conversations, the latest first, so that no group has too many of them or of messages to be read at once.
 
     One with more of them than that is a group of its own.
     """
     group: list[Row[Any]] = []
     count = 0
     for row in _list_conversations(reading):
-        if group and count + row.said > _AT_ONCE:
+        if group and (count + row.said > _AT_ONCE or len(group) == _CONVERSATIONS):
             yield group
             group, count = [], 0
         group.append(row)
@@ -121,6 +123,13 @@ def _list_conversations(reading: ReadTransaction) -> Iterator[Row[Any]]:
         yield from rows
         last, column = rows[-1], conversations.c
         older = (column.changed <= last.changed, or_(column.changed < last.changed, column.id > last.id))
+
+
+def _select(rows: Sequence[Row[Any]], parts: Sequence[str]) -> list[Row[Any]]:
+    """Return the messages that contain these parts, and rest a moment: other threads wait for the interpreter."""
+    found = [row for row in rows if _contains(row.content, parts)]
+    time.sleep(REST_SECONDS)
+    return found
 
 
 def _contains(content: str, parts: Sequence[str]) -> bool:

@@ -120,15 +120,17 @@ class ChangeWatcher:
         """Tell of changes until the store is closed, or the task is cancelled; clients are served whatever happens."""
         task_status.started()
         try:
+            next_look = anyio.current_time() + self._seconds
             while True:
                 try:
+                    if anyio.current_time() >= next_look:  # also while one batch follows the other
+                        next_look = anyio.current_time() + self._seconds
+                        await self._look_around()
                     batch = None
-                    with anyio.move_on_after(self._seconds):
+                    with anyio.move_on_after(next_look - anyio.current_time()):
                         batch = await self._batches.get()
                     if batch is not None:
                         await self._tell(batch)
-                    else:
-                        await self._look_around()
                 except Exception as error:
                     if isinstance(error, FabulaError) and error.code is Code.STORE_CLOSED:
                         return

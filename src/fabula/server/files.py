@@ -36,16 +36,24 @@ class UploadedFile(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def receive_upload(request: Request[Any, Any, Any], name: str) -> AsyncIterator[UploadedFile]:
-    """Write the body of a request into a file, beside the event loop; it is there as long as the block runs."""
+async def receive_upload(
+    request: Request[Any, Any, Any], name: str, on_size: Callable[[int], None]
+) -> AsyncIterator[UploadedFile]:
+    """Write the body of a request into a file, beside the event loop; it is there as long as the block runs.
+
+    `on_size` is told how many bytes have come, also where the body breaks off.
+    """
     folder = await asyncio.to_thread(TemporaryDirectory, prefix="fabula-upload-")
     try:
         path, digest, size = Path(folder.name) / name, hashlib.sha256(), 0
-        with await asyncio.to_thread(path.open, "wb", buffering=0) as file:
-            async for part in receive_parts(request, MAX_UPLOAD):
-                await asyncio.to_thread(file.write, part)
-                digest.update(part)
-                size += len(part)
+        try:
+            with await asyncio.to_thread(path.open, "wb", buffering=0) as file:
+                async for part in receive_parts(request, MAX_UPLOAD):
+                    size += len(part)
+                    await asyncio.to_thread(file.write, part)
+                    digest.update(part)
+        finally:
+            on_size(size)
         yield UploadedFile(path, size, digest.digest())
     finally:
         await asyncio.to_thread(folder.cleanup)

@@ -13,6 +13,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -138,8 +139,8 @@ class RouteTable:
             name, size = read_file_name(request.scope["query_string"]), read_size(request, MAX_UPLOAD)
             with self._upload_places.hold(call.access.user):
                 counted = self._uploads.begin(call.access, size)
-                async with receive_upload(request, name) as file:
-                    self._uploads.correct(call.access, counted, file.size)
+                correct = partial(self._uploads.correct, call.access, counted)
+                async with receive_upload(request, name, correct) as file:
                     return await self._answer_once(
                         route, request, file.digest, lambda: self._take_upload(route, call, file.path)
                     )
@@ -318,8 +319,8 @@ class RouteTable:
         """Answer a request; one that has a key as before, if it was done already with this key.
 
         `body` is that of the request, or the hash of an uploaded file.
-        Of a request or an answer with a secret nothing is kept, also no hash: somebody who reads the store could try
-        passwords with it.
+        An answer with a secret is not kept. Of a body with a password also no hash is kept: somebody who reads the
+        store could try passwords with it.
         """
         key = get_headers(request.scope).get("idempotency-key") if route.method == "POST" else None
         if key is None:
@@ -331,8 +332,8 @@ class RouteTable:
             )
         call_in_thread, log = self.workspace.call, self.workspace.responses
         user = get_access(request.scope).user
-        told = b"" if route.has_secret else body
-        asked = (route.name.encode(), str(request.url.path).encode(), request.scope["query_string"], told)
+        hashed_body = b"" if route.hashes_password else body
+        asked = (route.name.encode(), str(request.url.path).encode(), request.scope["query_string"], hashed_body)
         claimed = await call_in_thread(lambda: log.claim(user, key, hash_request(asked)))
         if isinstance(claimed, KeptResponse):
             if route.has_secret:
@@ -512,8 +513,8 @@ def _refuse_secret() -> FabulaError:
     return FabulaError(
         Code.HTTP_KEY_NOT_KEPT,
         message(
-            "This was done already with this Idempotency-Key. A secret is shown once, and nothing of it is kept. Look "
-            "what is there. For another secret, send the request with a new key. Nothing more was changed."
+            "A request with this Idempotency-Key was done already. A secret is shown once, and nothing of it is kept. "
+            "Look what is there. For another secret, send the request with a new key. Nothing more was changed."
         ),
     )
 

@@ -113,7 +113,7 @@ class SecurityMiddleware:
                 names = {name.lower() for name, _ in sent["headers"]}
                 sent["headers"] = [*sent["headers"], *(one for one in _HEADERS if one[0] not in names)]
                 self._on_answer(scope, sent["status"], time.perf_counter() - start)
-                if sent["status"] in _LOGGED_STATUSES or _is_probe(scope):
+                if sent["status"] in _LOGGED_STATUSES or _asks_for_hidden_project(scope):
                     self._log_refusal(scope, address, sent["status"])
             await send(sent)
 
@@ -127,8 +127,10 @@ class SecurityMiddleware:
             if "//" in scope["path"] or (scope["path"].endswith("/") and scope["path"] != PAGE_PATH):
                 raise refuse_address()  # which the router would read as another address
             access: Access | None = scope["state"]["fabula_access"]
-            is_probe = scope["path"] in HEALTH_PATHS
-            with nullcontext() if is_probe else self._open.hold(None if access is None else access.user, address):
+            is_health_check = scope["path"] in HEALTH_PATHS
+            with (
+                nullcontext() if is_health_check else self._open.hold(None if access is None else access.user, address)
+            ):
                 await self._answer(scope, receive, send_with_headers)
         except FabulaError as error:
             problem = describe_refusal(error, choose_language(headers.get("accept-language", "")))
@@ -312,7 +314,7 @@ def _refuse_origin() -> FabulaError:
     )
 
 
-def _is_probe(scope: Scope) -> bool:
+def _asks_for_hidden_project(scope: Scope) -> bool:
     """Whether somebody other than the owner of the store has asked for a project that is not theirs, or not there."""
     state = scope["state"]
     access = state.get("fabula_access")
