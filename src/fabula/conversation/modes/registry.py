@@ -10,6 +10,8 @@ from collections.abc import Collection
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
+import msgspec
+
 from fabula.conversation.modes.model import ContextPolicy, Mode
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
@@ -66,6 +68,12 @@ def load_mode(name: str) -> Mode:
                 error=f"{type(error).__name__}: {error}",
             ),
         ) from error
+    check_mode(name, mode)
+    return mode
+
+
+def check_mode(name: str, mode: Mode) -> None:
+    """Refuse what is no mode, and a mode whose policy could not be read again from where it is stored."""
     if not isinstance(mode, Mode):
         raise FabulaError(
             Code.MODE_FAILED,
@@ -73,7 +81,17 @@ def load_mode(name: str) -> Mode:
                 "What is registered as the mode {name!r} is none: it must be a `Mode`. Nothing was changed.", name=name
             ),
         )
-    return mode
+    try:
+        msgspec.convert(msgspec.to_builtins(mode.policy), ContextPolicy)
+    except (TypeError, msgspec.ValidationError) as error:
+        raise FabulaError(
+            Code.MODE_FAILED,
+            message(
+                "The context policy of the mode {name!r} is invalid ({error}). Nothing was changed.",
+                name=name,
+                error=str(error),
+            ),
+        ) from error
 
 
 @cache
