@@ -68,12 +68,11 @@ def load_mode(name: str) -> Mode:
                 error=f"{type(error).__name__}: {error}",
             ),
         ) from error
-    check_mode(name, mode)
-    return mode
+    return check_mode(name, mode)
 
 
-def check_mode(name: str, mode: Mode) -> None:
-    """Refuse what is no mode, and a mode whose policy could not be read again from where it is stored."""
+def check_mode(name: str, mode: object) -> Mode:
+    """Return a mode; refuse what is no mode, and a mode whose policy could not be read again from where it is stored."""
     if not isinstance(mode, Mode):
         raise FabulaError(
             Code.MODE_FAILED,
@@ -92,6 +91,7 @@ def check_mode(name: str, mode: Mode) -> None:
                 error=str(error),
             ),
         ) from error
+    return mode
 
 
 @cache

@@ -55,8 +55,7 @@ class ChatModes:
 
     def add(self, name: str, mode: Mode) -> None:
         """Offer a mode beside those of installed packages; one with an invalid policy is refused."""
-        check_mode(name, mode)
-        self.own[name] = mode
+        self.own[name] = check_mode(name, mode)
 
     def find_name(self, name: str) -> str:
         """Return the name of the mode that a spelling means."""
