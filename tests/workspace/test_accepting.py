@@ -316,6 +316,10 @@ def test_an_answer_goes_where_its_place_has_moved_to_and_keeps_its_mark(sample: 
     with pytest.raises(FabulaError) as stale:
         sample.handle.runs.accept(run_id, target=(15, 15), expected_revision=revision - 1)
     assert stale.value.code is Code.DOCUMENT_STALE
+    with pytest.raises(FabulaError) as unchecked:
+        sample.handle.runs.accept(run_id, target=(15, 15))
+    assert unchecked.value.code is Code.REQUEST_INVALID
+    assert sample.text(document) == "Then she stood. He left."
     sample.handle.runs.accept(run_id, target=(15, 15), expected_revision=revision)
     assert sample.text(document) == "Then she stood. The sea was quiet. He left."
     assert marked(sample) == ["The sea was quiet."]
@@ -326,9 +330,10 @@ def test_only_the_very_words_that_an_answer_was_written_for_are_replaced(sample:
     sample.server.script = openai_answer("He went away.")
     run_id = finished(sample.write(skill_id="rewrite", cursor=19, selection=(11, 19))).run_id
     revision = sample.handle.chapters.write(document, "Then she stood. He left.").revision
-    with pytest.raises(FabulaError) as other:
-        sample.handle.runs.accept(run_id, target=(5, 15), expected_revision=revision)
-    assert other.value.code is Code.DOCUMENT_STALE
+    for target in ((5, 15), (16, 16)):  # other words, and none at all
+        with pytest.raises(FabulaError) as other:
+            sample.handle.runs.accept(run_id, target=target, expected_revision=revision)
+        assert other.value.code is Code.DOCUMENT_STALE
     sample.handle.runs.accept(run_id, target=(16, 24), expected_revision=revision)
     assert sample.text(document) == "Then she stood. He went away."
     assert marked(sample) == ["He went away."]

@@ -409,6 +409,18 @@ def test_a_participant_who_has_spoken_and_a_project_with_conversations_are_not_t
         assert workspace.projects()
 
 
+def test_the_number_of_an_undone_step_never_means_a_later_change(workspace: Workspace) -> None:
+    project = workspace.create_project("Harrow")
+    project.memory.remember("She is left-handed.")
+    step = workspace.list_changes(project.id)[0].step.number
+    workspace.undo(project.id, step=step)
+    project.memory.remember("She is tall.")
+    with pytest.raises(FabulaError) as retried:
+        workspace.undo(project.id, step=step)
+    assert retried.value.code is Code.STORE_NOT_FOUND
+    assert [one.item.text for one in project.memory.list_memories()] == ["She is tall."]
+
+
 def test_a_step_is_taken_back_by_its_number_whatever_was_done_after_it(workspace: Workspace) -> None:
     project = workspace.create_project("Harrow")
     chapter = project.chapters.add("One", text="It rained.").id

@@ -106,6 +106,18 @@ def test_a_participant_is_found_by_alias_and_an_edited_persona_is_a_revision(par
     assert party.conversations.record("Pier", "Well.", speaker="Mara").speaker == "persona:Mara#2"
 
 
+def test_a_revision_that_spoke_and_was_undone_is_never_another_persona(party: ProjectHandle) -> None:
+    party.participants.edit("Mara", persona="Speaks a lot.")
+    edited = party.changes.list_changes()[0].number
+    party.conversations.record("Pier", "Well.", speaker="Mara")
+    assert party.store is not None
+    Workspace(party.store).undo(party.id, step=edited)
+    assert party.participants.get("Mara").revision == 1
+    assert party.participants.edit("Mara", persona="Sings.").revision == 3
+    assert party.conversations.record("Pier", "La.", speaker="Mara").speaker == "persona:Mara#3"
+    assert [one.revision for one in party.participants.list_personas("Mara")] == [3, 1]
+
+
 def test_the_role_follows_from_who_speaks(party: ProjectHandle) -> None:
     assert party.conversations.record("Pier", "Hello?", speaker="Ann").role == "user"
     assert party.conversations.record("Pier", "Aye.", speaker="Mara").role == "assistant"

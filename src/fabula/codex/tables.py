@@ -123,9 +123,8 @@ quotations = project_table(
     "codex_quotations",  # sentences that a model named as facts, each with its entry
     TableInfo(area="facts", owner="project", item="document_id", derived=("origin", ("model",))),
     Column("document_id", Text, nullable=False),
-    json_column(
-        "quotations", info={"type": list[tuple[str, str]]}
-    ),  # each entry that was asked about, and a sentence or ""
+    # Each entry that was asked about, and a sentence or ""; a pair of two "" says that all of them are listed
+    json_column("quotations", info={"type": list[tuple[str, str]]}),
     text_column("origin", "model", info={"type": Literal["model"]}),
     text_column("made_from"),  # hash of the text that the model read
     text_column("made"),

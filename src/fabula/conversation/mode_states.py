@@ -10,6 +10,7 @@ The mode itself, its options and roles, and the author's note are those of the c
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -64,11 +65,12 @@ def get_own_state(stored: State) -> dict[str, Any]:
 
 
 def read_beginnings(stored: State) -> dict[str, ModeBeginning]:
-    """Return how each mode of a conversation began; nothing where that is not stored, or makes no sense."""
-    try:
-        return msgspec.convert(stored.get(BEGUN, {}), dict[str, ModeBeginning])
-    except msgspec.ValidationError:
-        return {}
+    """Return how each mode of a conversation began; without those of which that is not stored, or makes no sense."""
+    found: dict[str, ModeBeginning] = {}
+    for name, beginning in _get_states(stored, BEGUN).items():
+        with suppress(msgspec.ValidationError):
+            found[name] = msgspec.convert(beginning, ModeBeginning)
+    return found
 
 
 def read_policy(reading: ReadTransaction, mode: str, conversation_id: str) -> ContextPolicy:

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from sqlalchemy import Row
 
 from fabula.conversation.model import Message, add_audience
-from fabula.conversation.tables import MAX_PERSONAS, participants, personas
+from fabula.conversation.tables import MAX_PERSONAS, messages, participants, personas
 from fabula.core.errors import Code, FabulaError
 from fabula.core.fragment import is_encodable
 from fabula.core.ids import current_timestamp
@@ -24,6 +24,7 @@ from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 _ID = re.compile(r"[^\s:|\x00-\x1f\x7f]{1,40}:[^|\x00-\x1f\x7f]{1,200}")
+_REVISED = "persona:"  # the namespace whose messages name the revision that spoke
 _REVISION = re.compile(r"(persona:.+?)#(\d+)")
 
 
@@ -42,7 +43,7 @@ class Participant(Struct, frozen=True, kw_only=True):
     @property
     def speaker(self) -> str:
         """The id that the participant's messages have."""
-        return f"{self.id}#{self.revision}" if self.id.startswith("persona:") else self.id
+        return f"{self.id}#{self.revision}" if self.id.startswith(_REVISED) else self.id
 
 
 class Participants(Struct, frozen=True):
@@ -117,10 +118,18 @@ def save_participant(
     else:
         values["name"] = values["name"] or row.name
         if is_revised or (row.persona, row.card) != (participant.persona, participant.card):
-            values["revision"] = row.revision + 1
+            values["revision"] = _find_next_revision(tx, row)
             _keep_persona(tx, row, at)
         tx.update_row(participants, {"id": ident}, values, expected=expected)
     return get_participant(tx, ident)
+
+
+def _find_next_revision(reading: ReadTransaction, row: Row[Any]) -> int:
+    """The next revision that no message names: a persona that was undone may have spoken."""
+    revision, is_named = int(row.revision) + 1, row.id.startswith(_REVISED)
+    while is_named and reading.count(messages, messages.c.speaker == f"{row.id}#{revision}", limit=1):
+        revision += 1
+    return revision
 
 
 def _keep_persona(tx: WriteTransaction, row: Row[Any], at: str) -> None:

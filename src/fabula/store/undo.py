@@ -182,8 +182,8 @@ def record_step(tx: WriteTransaction, recorders: Mapping[str, ChangeRecorder], l
     """
     if row_changes := _list_changes(tx, recorders):
         table = _steps_table(tx)
+        last = tx.max_value(table, "number")  # also of what is deleted here: a number never means another change
         tx.delete_rows(table, table.c.undone == _UNDONE)
-        last = tx.max_value(table, "number")
         number = 1 if last is None else int(last) + 1
         step = {"number": number, "label": _encode(label), "made": current_timestamp()}
         is_undone = any(recorder.is_undone for recorder in recorders.values())

@@ -67,10 +67,19 @@ def accept(
 ) -> AcceptedAnswer:
     """Accept an answer, or the writer's edited `text` of it; with `beat`, mark the beat it was written for as done.
 
-    `target` is where prose goes in the `expected` revision of a document that may have been changed since the request.
+    `target` is where prose goes in the `expected` revision of a document that may have been changed since the request;
+    without a revision it is refused, as nothing tells which text it counts in.
 
     An answer that proposes codex entries makes none of those whose names are known.
     """
+    if target is not None and expected is None:
+        raise FabulaError(
+            Code.REQUEST_INVALID,
+            message(
+                "The place of an answer counts in one revision of the chapter. Send the revision with it. "
+                "Nothing was changed."
+            ),
+        )
     run = runs.get_run(tx, run_id)
     answer = normalise(run.answer)
     accepted_text = answer if text is None else normalise(text)
@@ -221,19 +230,18 @@ def _insert_text(
     expected: int | None,
 ) -> AcceptedAnswer:
     """Insert the text into the document, mark it as the model's, and return where it is."""
+    replaces = place.answer_action is AnswerAction.REPLACE and place.selection is not None
     if target is None:
         document_text = _require_same_text(tx, run, place)
-        replaces = place.answer_action is AnswerAction.REPLACE and place.selection is not None
         start, end = place.selection if replaces and place.selection is not None else (place.cursor, place.cursor)
     else:
         document_text = str(tx.require(document_rows, id=run.document_id).text)
         start, end = target
-        replaces = start < end
     if start is None or end is None or not 0 <= start <= end <= len(document_text):
         raise FabulaError(
             Code.TEXT_INVALID, message("The place that this was written for is gone. Nothing was changed.")
         )
-    if target is not None and replaces and not place.replaces(document_text[start:end]):
+    if target is not None and (replaces or start < end) and not place.replaces(document_text[start:end]):
         raise FabulaError(
             Code.DOCUMENT_STALE,
             message(
@@ -242,7 +250,7 @@ def _insert_text(
             ),
         )
     head, tail = document_text[:start], document_text[end:]
-    if not replaces:  # inserted words are separated from their neighbours
+    if start == end:  # inserted words are separated from their neighbours
         before, behind = separate_insertion(head, text, tail)
         head, tail = head + before, behind + tail
     revision = documents.write(tx, run.document_id, head + text + tail, expected=expected, cause="accepted")

@@ -160,7 +160,8 @@ def _reverse_step(
 ) -> ReversedChange:
     if project is None:
         raise FabulaError(
-            Code.REQUEST_INVALID, message("The number of a change is one of a project. Name it. Nothing was changed.")
+            Code.REQUEST_INVALID,
+            message("A step number belongs to a project. Name the project. Nothing was changed."),
         )
     step, outcome = _reverse(store, project.id, user, own_rights, number, is_undo=is_undo)
     return ReversedChange(step=step, project_id=project.id, title=project.title, outcome=outcome)

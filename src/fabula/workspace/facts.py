@@ -93,9 +93,8 @@ def find_prompt_use(view: View, fact: Fact) -> FactPromptUse:
     steps = codex.render(entry, 0.0) if codex is not None and others is not None and others.progressions else ()
     if others is None or not steps:
         return FactPromptUse.MAY
-    here = Vantage(
-        position=fact.since
-    )  # a progression that holds there for everybody says the same wherever it is told
+    # A progression that holds there for everybody says the same wherever it is told.
+    here = Vantage(position=fact.since)
     reasons = (judge_fragment(steps[step], here, view.timeline) for step in others.progressions)
     return FactPromptUse.SAID if None in reasons else FactPromptUse.MAY
 

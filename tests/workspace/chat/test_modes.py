@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from fabula.conversation.model import BEGUN
 from fabula.conversation.modes import ContextPolicy, Mode, Step, Turn, list_modes, load_mode
 from fabula.conversation.modes.registry import BUILT_IN_MODES, GROUP
 from fabula.conversation.modes.verdicts import find_verdict
+from fabula.conversation.tables import conversations
 from fabula.core.errors import Code, FabulaError
 from fabula.jobs.queue import list_jobs
 from fabula.jobs.triggers.recap_settings import read_recap_rules
@@ -615,6 +617,24 @@ def test_the_policy_of_a_mode_of_one_project_counts_for_its_recaps_too(pier: Pro
         elsewhere.conversations.record("Deck", "Yes.", speaker="Bo")
     with pier.store.read(project=pier.id) as reading:
         assert f"recap:{ident}" in {one.key for one in list_jobs(reading)}
+
+
+class Windowless(Mode):
+    policy = ContextPolicy(history_messages=0)
+
+
+def test_a_policy_that_could_not_be_read_again_is_refused_and_costs_no_other_mode(pier: ProjectHandle) -> None:
+    assert "history_messages" in refuse(Code.MODE_FAILED, lambda: pier.chat.add_mode("windowless", Windowless()))
+    pier.chat.set_mode("Pier", "workflow", roles=ROLES)
+    collect(pier.chat.send("Pier", "Begin.", model=ScriptedProvider(lambda *_: "APPROVED")))
+    before = pier.chat.get("Pier")
+    assert before.beginnings["workflow"].settings
+    assert pier.store is not None
+    with pier.store.write(project=pier.id) as tx:  # as older programs stored it
+        stored = tx.require(conversations, id=before.record.id).mode_state
+        begun = {**stored[BEGUN], "windowless": {"policy": {"history_messages": 0}}}
+        tx.update_rows(conversations, {"mode_state": {**stored, BEGUN: begun}}, conversations.c.id == before.record.id)
+    assert pier.chat.get("Pier").beginnings == before.beginnings
 
 
 def test_the_window_that_a_project_sets_comes_before_that_of_a_mode(pier: ProjectHandle, store: Store) -> None:

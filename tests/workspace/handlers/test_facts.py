@@ -248,6 +248,26 @@ def test_entries_that_come_after_their_chapters_get_facts_and_each_is_asked_abou
     assert count_asked(model_server) == 2
 
 
+def test_a_row_of_an_older_program_counts_as_asked_about_all_entries_of_its_time(
+    store: Store, library: ProjectViews, chapter: ModelServer
+) -> None:
+    chapter.script = answer(("Mara", PROMISE))
+    with store.write(project="p") as tx:
+        documents.write(tx, "one", TEXT + "\nThe letter was from Joris.\n")
+    run_due(store, library)
+    with store.write(project="p") as tx:  # older programs listed only what was quoted
+        tx.update_rows(quotations, {"quotations": [("mara", PROMISE)]}, quotations.c.document_id == "one")
+        edits.update(tx, "mara", {"description": "She keeps the light."})
+    run_due(store, library)
+    assert count_asked(chapter) == 1
+    add_entries(store, "Joris")
+    run_due(store, library)
+    asked = [prompt for one in chapter.exchanges if '{"facts"' in (prompt := find_prompt(one))]
+    assert len(asked) == 2
+    assert "Names: Joris\n" in asked[-1]
+    assert [one.text for one in list_facts(library)] == [PROMISE]
+
+
 def test_a_chapter_that_is_one_sentence_of_200_000_characters_is_bounded(
     store: Store, library: ProjectViews, model_server: ModelServer
 ) -> None:

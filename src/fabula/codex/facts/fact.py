@@ -53,9 +53,8 @@ class Fact(Struct, frozen=True, kw_only=True):
     role: str = ""  # the word that says who somebody is, if the sentence tells no more of them
     origin: FactOrigin = "program"
     terms: tuple[str, ...] = ()  # by which it is compared with other texts; none where it enters no prompt
-    replaced_by: tuple[
-        str, ...
-    ] = ()  # the ids of those that say something else about the same thing, later in the story
+    # The ids of those that say something else about the same thing, later in the story
+    replaced_by: tuple[str, ...] = ()
 
     @property
     def source(self) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from fabula.codex.facts.find import FactNames, quote_span
 from fabula.codex.facts.patterns import ABBREVIATION, UNSPACED
+from fabula.codex.tables import entries as entry_rows
 from fabula.codex.tables import quotations as quotation_rows
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.names.disambiguation import resolve_mentions
@@ -30,6 +31,7 @@ LENGTHS, UNSPACED_LENGTHS = (20, 300), (8, 120)  # characters of a quotation, at
 AROUND, UNSPACED_AROUND = 300, 100  # characters before and after a quotation in which its entry may be named
 _SAME_MARKS = str.maketrans("‘’“”–—", "''\"\"--")  # which models write instead of one another
 _FIRST_UNSPACED = "\u2e80"  # from which on a character is a word by itself
+_LISTS_ALL = ("", "")  # in a row that names every entry that was asked about; older rows name those quoted
 _OUTER_MARKS = " \t\n\"'“”‘’「」『』"
 
 
@@ -139,12 +141,28 @@ class AskedEntries(Struct, frozen=True):
     quotations: tuple[Quotation, ...] = ()
 
 
-def find_asked(reading: ReadTransaction, document_id: str, source_hash: str) -> AskedEntries:
-    """About which entries a model was asked in the text of a document with this hash; none where it has changed."""
+def find_asked(
+    reading: ReadTransaction, document_id: str, source_hash: str, named: Collection[str] = ()
+) -> AskedEntries:
+    """About which entries a model was asked in the text of a document with this hash; none where it has changed.
+
+    A row of an older program does not say it. There a model was asked about all that the text named: of those `named`
+    now, the entries that are older than the row.
+    """
     row = reading.row(quotation_rows, document_id=document_id)
     if row is None or row.made_from != source_hash:
         return AskedEntries()
-    return AskedEntries(frozenset(one[0] for one in row.quotations), _read_sentences(row.quotations))
+    asked = {ident for ident, _ in row.quotations}
+    if _LISTS_ALL[0] not in asked:
+        asked |= _list_older(reading, named, row.made)
+    return AskedEntries(frozenset(asked), _read_sentences(row.quotations))
+
+
+def _list_older(reading: ReadTransaction, named: Collection[str], made: str) -> set[str]:
+    """Which of these entries, of the book or of its series, were made before a time."""
+    older = (entry_rows.c.id.in_(sorted(named)), entry_rows.c.made <= made)
+    owners = [one for one in (reading, reading.series()) if one is not None]
+    return {row.id for owner in owners for row in owner.rows(entry_rows, *older, only=("id",))}
 
 
 def store_quotations(
@@ -152,7 +170,7 @@ def store_quotations(
 ) -> None:
     """Store what a model found in a document, in place of what it found before, and about whom it was asked."""
     tx.delete_rows(quotation_rows, quotation_rows.c.document_id == document_id)
-    kept = [(one.entry_id, one.text) for one in found[:MAX_QUOTATIONS]]
+    kept = [_LISTS_ALL, *((one.entry_id, one.text) for one in found[:MAX_QUOTATIONS])]
     kept += [(ident, "") for ident in sorted(set(asked).difference(ident for ident, _ in kept))]
     row = {"document_id": document_id, "quotations": kept, "made_from": source_hash, "made": tx.current_time()}
     tx.insert(quotation_rows, row)

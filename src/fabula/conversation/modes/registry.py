@@ -10,6 +10,8 @@ from collections.abc import Collection
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
+import msgspec
+
 from fabula.conversation.modes.model import ContextPolicy, Mode
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
@@ -66,6 +68,11 @@ def load_mode(name: str) -> Mode:
                 error=f"{type(error).__name__}: {error}",
             ),
         ) from error
+    return check_mode(name, mode)
+
+
+def check_mode(name: str, mode: object) -> Mode:
+    """Return a mode; refuse what is no mode, and a mode whose policy could not be read again once stored."""
     if not isinstance(mode, Mode):
         raise FabulaError(
             Code.MODE_FAILED,
@@ -73,6 +80,17 @@ def load_mode(name: str) -> Mode:
                 "What is registered as the mode {name!r} is none: it must be a `Mode`. Nothing was changed.", name=name
             ),
         )
+    try:
+        msgspec.convert(msgspec.to_builtins(mode.policy), ContextPolicy)
+    except (TypeError, msgspec.ValidationError) as error:
+        raise FabulaError(
+            Code.MODE_FAILED,
+            message(
+                "The context policy of the mode {name!r} is invalid ({error}). Nothing was changed.",
+                name=name,
+                error=str(error),
+            ),
+        ) from error
     return mode
 
 

@@ -19,6 +19,7 @@ from fabula.conversation.cards import Cards
 from fabula.conversation.mentions import find_mentions
 from fabula.conversation.model import RESERVED_KEYS, Message
 from fabula.conversation.modes import Mode, Step, Turn, find_mode_name, load_mode
+from fabula.conversation.modes.registry import check_mode
 from fabula.conversation.participants import strip_revision
 from fabula.conversation.snapshot import load_newest_messages
 from fabula.core.errors import Code, FabulaError, describe_place
@@ -51,6 +52,10 @@ class ChatModes:
     def __init__(self, own: Mapping[str, Mode] | None = None) -> None:
         self.own = dict(own or {})  # beside those of installed packages
         self._loaded: dict[str, Mode] = {}
+
+    def add(self, name: str, mode: Mode) -> None:
+        """Offer a mode beside those of installed packages; one with an invalid policy is refused."""
+        self.own[name] = check_mode(name, mode)
 
     def find_name(self, name: str) -> str:
         """Return the name of the mode that a spelling means."""

@@ -33,9 +33,9 @@ def ensure_sender(view: View, tx: WriteTransaction, chat: ChatState, accounts: A
     found = find_present_player(tx, chat, accounts)
     if found:
         return chat, found
-    left = sorted(one for one in chat.attendance.participants if one.startswith(PLAYER_PREFIX))
-    own = ensure_player(view, tx, accounts) if accounts.own else left[0]
-    if own in left:
+    players = sorted(one for one in chat.attendance.participants if one.startswith(PLAYER_PREFIX))
+    own = ensure_player(view, tx, accounts) if accounts.own else players[0]
+    if own in players:
         raise FabulaError(
             Code.REQUEST_INVALID,
             message(

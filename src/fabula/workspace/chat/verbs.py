@@ -104,7 +104,7 @@ class ChatVerbs(ProjectVerbs):
 
     def add_mode(self, name: str, mode: Mode) -> None:
         """Offer a mode beside those of installed packages, for as long as this project is open."""
-        self._modes.own[name] = mode
+        self._modes.add(name, mode)
 
     def get(self, conversation: str) -> ChatState:
         """Return a conversation as a turn finds it: its mode and state, the running round, who is present."""

@@ -49,10 +49,10 @@ def collect_quotations(views: ProjectViews, job: Job, token: CancellationToken) 
     document = manuscript.by_id.get(document_id)
     if document is None:
         return JobOutcome()
-    source_hash = hash_text(document.text)
+    source_hash, named = hash_text(document.text), _find_named(codex, document.text)
     with views.store.read(project=job.project_id) as reading:
-        known = find_asked(reading, document_id, source_hash)
-    entries = [one for one in _find_named(codex, document.text) if one.id not in known.ids]
+        known = find_asked(reading, document_id, source_hash, [one.id for one in named])
+    entries = [one for one in named if one.id not in known.ids]
     model = find_background_model(views, job.project_id, token) if entries else None
     if model is None:
         return JobOutcome()
@@ -85,8 +85,8 @@ def _queue_documents(
         for chapter in ChapterSynopses.for_manuscript(manuscript).chapters:
             synopsis = chapter.stored_synopsis
             for document in chapter.documents if synopsis is not None and not synopsis.is_extract else ():
-                asked = find_asked(reading, document.id, hash_text(document.text)).ids
-                if any(one.id not in asked for one in _find_named(codex, document.text)):
+                named = [one.id for one in _find_named(codex, document.text)]
+                if not find_asked(reading, document.id, hash_text(document.text), named).ids.issuperset(named):
                     found.append(document.id)
             token.raise_if_cancelled()
     return JobOutcome(write=partial(queue_facts, documents=found))
