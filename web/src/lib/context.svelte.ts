@@ -79,7 +79,7 @@ class ContextState {
   prompt = $state.raw<Prompt | null>(null);
   /** The prompt of the last request that was sent to a model, to compare with. */
   sent = $state.raw<Prompt | null>(null);
-  /** How much of the last answer's prompt came from the cache, in percent; null where nothing is known of it. */
+  /** How much of the prompt of the last answer at the desk came from the cache, in percent; null where nothing is known of it. */
   cacheShare = $state<number | null>(null);
   problem = $state("");
   private problemCode = $state("");

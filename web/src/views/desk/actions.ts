@@ -37,16 +37,19 @@ export async function ask(skillId = desk.assistant.skillId): Promise<void> {
   const { assistant, chapter, editor } = desk;
   if (!editor || !assistant.skill || assistant.state === "writing") return;
   await chapter.save();
-  if (chapter.conflict) return;
+  if (chapter.conflict || isWriting()) return;
   const { from, to } = editor.view.state.selection.main;
   place = { documentId: chapter.id, cursorPosition: to, selection: to > from ? [from, to] : undefined };
   await request({ skillId });
 }
 
+/** Whether an answer is being written: it may have begun while something else was waited for. */
+const isWriting = () => desk.assistant.state === "writing";
+
 /** Ask at the place; `again` is a run that is written anew. */
 async function request(wish: { skillId: string; instruction?: string; again?: string }): Promise<void> {
   const { assistant, editor } = desk;
-  if (!editor) return;
+  if (!editor || isWriting()) return;
   askedFor = editor.view.state.doc;
   const writing = assistant.ask(place, wish);
   if (assistant.isHandOver) {
@@ -199,11 +202,12 @@ export async function askAgain(): Promise<void> {
     return ask(skillId);
   }
   await chapter.save();
-  if (chapter.conflict) return;
+  if (chapter.conflict || isWriting()) return;
   const { answer } = assistant;
   const isSame = askedFor !== null && editor.view.state.doc.eq(askedFor);
   const again = isSame ? (assistant.variant?.runId ?? "") : "";
   if (!again) await assistant.rejectRuns();
+  if (isWriting()) return;
   place = readPlace();
   await request({ skillId, instruction, again });
   if (chapter.id === place.documentId && assistant.restore(answer)) showAgain();

@@ -175,7 +175,7 @@ export class Assistant {
       provider: this.provider || undefined,
     };
     this.stream = new EventStream("/projects/{project}/write", { project: story.id }, request);
-    const sent = context.prompt;
+    const sent = context.otherPlace ? null : context.prompt; // another place is only looked at
     try {
       for await (const event of this.stream.read()) if (turn === this.turn) this.take(event.data as WritingEvent);
       if (sent) context.sent = sent;
