@@ -56,7 +56,7 @@ test("with Alt, a Mac types the signs of its layout into a text, and the digits 
   const field = document.body.appendChild(document.createElement("textarea"));
   const button = document.body.appendChild(document.createElement("button"));
   const names: string[] = [];
-  for (const one of [field, button]) one.addEventListener("keydown", (event) => names.push(nameKey(event)));
+  for (const one of [field, button] as HTMLElement[]) one.addEventListener("keydown", (event) => names.push(nameKey(event)));
   for (const [key, code] of [["@", "Digit2"], ["[", "Digit5"], ["™", "Digit2"], ["2", "Digit2"]] as const) {
     for (const one of [field, button]) one.dispatchEvent(new KeyboardEvent("keydown", { key, code, altKey: true }));
   }
