@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from playwright.sync_api import Page, Route, expect
@@ -1432,16 +1433,24 @@ def test_changes_far_from_each_other_are_merged_though_each_side_made_several(
 def test_a_notice_takes_back_what_it_tells_of_and_not_what_was_typed_since(
     open_page: OpenPage, story: ProjectHandle
 ) -> None:
-    page = open_chapter(open_page, story)
+    page = open_page()
+    page.clock.install()
+    page.goto(f"{page.url.partition('#')[0]}#/{story.id}/write/ch-06")
+    page.reload()
+    expect(page.locator(".cm-content")).to_contain_text(read_end(story, "ch-06"))
     known, before = len(story.memory.list_memories()), story.chapters.read("ch-06").text
     type_at_end(page, "")
     page.keyboard.press("Control+Shift+ArrowLeft")
     page.get_by_role("button", name="Remember it").click()
-    page.get_by_role("dialog").get_by_role("button", name=re.compile("^Add")).click()
+    adding = page.get_by_role("dialog").get_by_role("button", name=re.compile("^Add"))
+    expect(adding).to_be_visible()
+    page.clock.pause_at(datetime.now(UTC) + timedelta(minutes=1))  # the notice stays, however slow all of this is
+    adding.click()
     notice = page.locator(".toast", has_text="Remembered.")
     expect(notice).to_be_visible()
     page.keyboard.press("Control+End")
     page.keyboard.type(" She left.")
+    page.clock.run_for(2000)
     wait_text(story, "ch-06", before + " She left.")
     assert len(story.memory.list_memories()) == known + 1
     notice.get_by_role("button", name="Undo").click()

@@ -56,7 +56,7 @@ def test_a_chapter_that_is_changed_elsewhere_while_it_is_edited_says_so_and_offe
     expect(dialog).to_contain_text("She left. For good.")
     page.unroute_all()
     dialog.get_by_role("button", name="Keep both, one after the other").click()
-    wait_text(story, "ch-06", before + " She stayed.\n\nShe left. For good.")
+    wait_text(story, "ch-06", before + " She stayed. She left. For good.")
     expect(other.locator(".cm-content")).to_contain_text("For good.")
 
 

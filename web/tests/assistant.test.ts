@@ -2,10 +2,15 @@
 import { fireEvent, render, screen, waitFor } from "@testing-library/svelte";
 import { flushSync } from "svelte";
 import { beforeEach, expect, test, vi } from "vitest";
+import { context } from "../src/lib/context.svelte";
 import { story } from "../src/lib/story.svelte";
+import { ask, askAgain } from "../src/views/desk/actions";
 import AskPanel from "../src/views/desk/AskPanel.svelte";
 import { Assistant } from "../src/views/desk/assistant.svelte";
 import { desk } from "../src/views/desk/desk.svelte";
+import { ChapterEditor } from "../src/views/desk/editor";
+import { placeOf, suggestions } from "../src/views/desk/suggestion";
+import SuggestionText from "../src/views/desk/SuggestionText.svelte";
 import { serve } from "./serve";
 
 const skills = [
@@ -20,11 +25,17 @@ function answers(project: string, more: Record<string, unknown> = {}): Record<st
   return { [`GET /projects/${project}/skills`]: { skills }, [`GET /projects/${project}/model`]: model, ...more };
 }
 
-/** A stream with one answer, as the server writes it. */
-function write(text: string, finishReason = "stop"): () => Response {
-  const event = (kind: string, data: object) => `event: ${kind}\ndata: ${JSON.stringify({ event: kind, variant: 0, ...data })}\n\n`;
+const event = (kind: string, data: object) => `event: ${kind}\ndata: ${JSON.stringify({ event: kind, variant: 0, ...data })}\n\n`;
+
+/** The end of a stream with one answer, as the server writes it. */
+function finish(text: string, finishReason = "stop"): string {
   const done = { text, runId: "r1", finishReason, verdict: {}, usage: { inputTokens: 1, cachedTokens: 0, outputTokens: 1 }, cost: { known: false } };
-  return () => new Response(`${event("delta", { text })}${event("completed", done)}event: done\ndata: {}\n\n`);
+  return `${event("completed", done)}event: done\ndata: {}\n\n`;
+}
+
+/** A stream with one answer. */
+function write(text: string, finishReason = "stop"): () => Response {
+  return () => new Response(event("delta", { text }) + finish(text, finishReason));
 }
 
 async function open(project: string, more: Record<string, unknown> = {}, assistant = new Assistant()): Promise<Assistant> {
@@ -80,6 +91,53 @@ test("an answer keeps the skill it was asked with, whatever is chosen meanwhile,
   expect([assistant.isProse, assistant.skillId]).toEqual([true, "discuss"]);
   await assistant.ask(place);
   expect([assistant.state, assistant.talk.length, sent.variants, sent.skillId]).toEqual(["idle", 1, 1, "discuss"]);
+});
+
+test("asking twice at once asks once, and the suggestion stays while it is written", async () => {
+  story.info = { id: "one", language: "en" } as never;
+  let end = (): void => undefined;
+  const start = (controller: ReadableStreamDefaultController) => {
+    const send = (part: string) => controller.enqueue(new TextEncoder().encode(part));
+    send(event("delta", { text: "Rain." }));
+    end = () => {
+      send(finish("Rain."));
+      controller.close();
+    };
+  };
+  const stream = () => new Response(new ReadableStream({ start }));
+  const asked = serve(answers("one", { "POST /projects/one/write": stream }));
+  const { assistant } = desk;
+  await assistant.load();
+  const nothing = () => undefined;
+  const labels = { text: "", placeholder: "", lang: "en" };
+  const editor = new ChapterEditor({ parent: document.body, labels, extensions: suggestions(SuggestionText, SuggestionText), onchange: nothing, onmove: nothing });
+  editor.open("one/c", "She left.");
+  desk.editor = editor;
+  const countAsked = () => asked.filter((one) => one === "POST /projects/one/write").length;
+  for (const [times, act] of [[1, ask], [2, askAgain]] as const) {
+    const both = [act(), act()];
+    await waitFor(() => expect(assistant.text).toBe("Rain."));
+    expect([assistant.state, placeOf(editor.view), countAsked()]).toEqual(["writing", { from: 9, to: 9 }, times]);
+    end();
+    await Promise.all(both);
+    expect([assistant.state, placeOf(editor.view)]).toEqual(["done", { from: 9, to: 9 }]);
+  }
+  await assistant.reject();
+  desk.editor = undefined;
+  editor.destroy();
+});
+
+test("the last request is one that was sent, not another place that was looked at", async () => {
+  const assistant = await open("one", { "POST /projects/one/write": write("Rain.") });
+  context.prompt = { tokenCount: 1 } as never;
+  context.otherPlace = { documentId: "d", cursorPosition: 0 };
+  await assistant.ask(place);
+  expect(context.sent).toBeNull();
+  assistant.clear();
+  context.otherPlace = null;
+  await assistant.ask(place);
+  expect(context.sent).toBe(context.prompt);
+  context.clear();
 });
 
 test("who writes is remembered for the book in this browser", async () => {

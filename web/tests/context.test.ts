@@ -6,7 +6,7 @@ import { router } from "../src/lib/router.svelte";
 import { toasts } from "../src/lib/toasts.svelte";
 import { story } from "../src/lib/story.svelte";
 import { Assistant } from "../src/views/desk/assistant.svelte";
-import Tried from "../src/lib/prompt/Tried.svelte";
+import InspectorOverrides from "../src/lib/prompt/InspectorOverrides.svelte";
 import Cards from "../src/lib/prompt/Cards.svelte";
 import ContextBar from "../src/lib/prompt/ContextBar.svelte";
 import Inspector from "../src/lib/prompt/Inspector.svelte";
@@ -66,7 +66,7 @@ test("whatever is tried in the inspector is said beside the instruction, and tak
   await context.useModel("ollama");
   context.follow({ documentId: "c", cursorPosition: 3 });
   context.choose({ include: ["codex:entity:mara"] });
-  render(Tried);
+  render(InspectorOverrides);
   expect(screen.queryByRole("status")).toBeNull(); // the model that answers is nothing that is tried
   context.choose({ window: 2048, replyTokens: 512 });
   expect((await screen.findByRole("status")).textContent).toContain("Next answers, as you chose in the inspector: window 2,048 tokens, 512 tokens for the answer.");
@@ -121,6 +121,16 @@ test("the bar and the cards count the same: what is told of the codex, the story
   render(Cards);
   render(ContextBar);
   expect(screen.getAllByText("4 in · 1 out")).toHaveLength(2);
+});
+
+test("what an answer at the desk had from the cache is not said of a conversation", async () => {
+  serve({});
+  context.prompt = shownPrompt([]);
+  context.cacheShare = 40;
+  render(ContextBar);
+  expect(screen.getByText(/40 ?%.* from cache/)).toBeTruthy();
+  context.follow({ conversationId: "t" });
+  await waitFor(() => expect(screen.queryByText(/from cache/)).toBeNull());
 });
 
 test("a passage that the prompt has already is not told of as left out, except in the inspector", async () => {

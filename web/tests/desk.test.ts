@@ -27,7 +27,9 @@ test("the change between two texts makes the one of the other, also inside of em
 
 test("two changes of one text are put together where they do not touch", () => {
   const base = "one two three";
-  expect(merge(base, "ONE two three", "one two THREE")).toBe("ONE two THREE");
+  expect(merge("One two. Three four.", "ONE two. Three four.", "One two. Three FOUR.")).toBe("ONE two. Three FOUR.");
+  expect(merge("一二。三四。", "一二。三三。", "二二。三四。")).toBe("二二。三三。");
+  expect(merge(base, "ONE two three", "one two THREE")).toBeNull();
   expect(merge(base, base, "other")).toBe("other");
   expect(merge(base, "mine", base)).toBe("mine");
   expect(merge(base, "one 2 three", "one zwei three")).toBeNull();
@@ -66,11 +68,54 @@ test("findings of the judge are read with their words and reasons", () => {
 
 test("both versions of a place are kept whole, one after the other", () => {
   const both = (base: string, mine: string, theirs: string) => joinPieces(mergePieces(base, mine, theirs), keepBoth);
-  expect(both("He came in. It rained.", "He came in. She left for good. It rained.", "He came in. She stayed. It rained.")).toBe("He came in. She stayed. \n\nShe left for good. It rained.");
-  expect(both("He came in.", "He came in. She left. For good.", "He came in. She stayed.")).toBe("He came in. She stayed.\n\nShe left. For good.");
+  expect(both("He came in. It rained.", "He came in. She left for good. It rained.", "He came in. She stayed. It rained.")).toBe("He came in. She stayed. She left for good. It rained.");
+  expect(both("He came in.", "He came in. She left. For good.", "He came in. She stayed.")).toBe("He came in. She stayed. She left. For good.");
+  expect(both("Night\n\nRain.", "Deep night\n\nRain.", "Late night\n\nRain.")).toBe("Late night\n\nDeep night\n\nRain.");
+  expect(both("Rain.", "Rain.\n\nShe left.", "Rain.\n\nShe stayed.")).toBe("Rain.\n\nShe stayed.\n\nShe left.");
+  expect(both("One two. Three.", "One too. Three.", "One tow. Three.")).toBe("One tow. One too. Three.");
   const clashes = (base: string, mine: string, theirs: string) => mergePieces(base, mine, theirs).filter((one) => one !== "");
-  expect(clashes("One two three.", "One tree three.", "One tool three.")).toEqual(["One ", { mine: "tree", theirs: "tool" }, " three."]);
-  expect(clashes("雨停了。", "雨又停了。", "雨早停了。")).toEqual(["雨", { mine: "又", theirs: "早" }, "停了。"]);
+  expect(clashes("One two three.", "One tree three.", "One tool three.")).toEqual([{ mine: "One tree three.", theirs: "One tool three." }]);
+  expect(clashes("雨停了。", "雨又停了。", "雨早停了。")).toEqual([{ mine: "雨又停了。", theirs: "雨早停了。" }]);
+  expect(both("雨停了。", "雨又停了。", "雨早停了。")).toBe("雨早停了。雨又停了。");
+});
+
+test("no sentence is put together from two versions", () => {
+  const [base, mine, theirs] = ["Rain fell. She shut the old gate. It held.", "Rain fell. She opened the old door. It held.", "Rain fell. He closed a new gate. It held."] as const;
+  const pieces = mergePieces(base, mine, theirs);
+  expect(joinPieces(pieces, (clash) => clash.mine)).toBe(mine);
+  expect(joinPieces(pieces, (clash) => clash.theirs)).toBe(theirs);
+  expect(joinPieces(pieces, keepBoth)).toBe("Rain fell. He closed a new gate. She opened the old door. It held.");
+  expect(merge(base, base.replace("She", "He"), base.replace("gate", "door"))).toBeNull();
+  expect(merge("She waited", "She waited long", "He waited")).toBeNull(); // a line without an end is a sentence
+  expect(merge("She left. He slept.", "She left, and he slept.", "She left. He woke.")).toBeNull();
+  expect(merge("She left. He slept.", "She left. While he slept.", "She left. He woke.")).toBeNull();
+  expect(merge("She left. He slept.", "She left. Rain fell. He slept.", "She left. He woke.")).toBe("She left. Rain fell. He woke.");
+  expect(merge("She left. He slept.", "She left. He slept. Rain fell.", "She left. He woke up.")).toBe("She left. He woke up. Rain fell.");
+  expect(merge("It cost 3.5 pounds, i.e. much. He paid.", "It cost 4.5 pounds, i.e. much. He paid.", "It cost 3.5 pounds, i.e. a lot. He paid.")).toBeNull();
+});
+
+test("what one side alone changed stays as it made it, and it is all one whose side is whose", () => {
+  const words = ["a ", "b", ". ", "A ", "B! ", "c.\n", "\n", "雨。", "风", " "];
+  let seed = 7;
+  const pick = (n: number) => (seed = (seed * 48271) % 2147483647) % n;
+  const make = () => Array.from({ length: pick(9) }, () => words[pick(words.length)]!);
+  for (let round = 0; round < 400; round++) {
+    const base = make();
+    const edit = () => base.flatMap((one) => [[one], [one], [one], [], [one, ...make().slice(0, 2)]][pick(5)]!).join("");
+    const [text, mine, theirs] = [base.join(""), edit(), edit()];
+    expect(merge(text, mine, text)).toBe(mine);
+    expect(merge(text, text, theirs)).toBe(theirs);
+    expect(merge(text, mine, mine)).toBe(mine);
+    const sides = (one: string, other: string) => JSON.stringify(mergePieces(text, one, other).map((piece) => (typeof piece === "string" ? piece : [piece.mine, piece.theirs].sort())));
+    if (merge(text, mine, theirs) === null) expect(merge(text, theirs, mine)).toBeNull();
+    else expect(sides(mine, theirs)).toBe(sides(theirs, mine));
+  }
+});
+
+test("a sentence goes into the paragraph it was written in, also where paragraphs came and went and are as many as before", () => {
+  const base = ["The gulls were late.", "Mara waited.", "The lamp burned low."].join("\n\n");
+  const mine = ["Mara waited.", "The lamp burned low.", "She left."].join("\n\n");
+  expect(merge(base, mine, base.replace("waited.", "waited. Nobody came."))).toBe(["Mara waited. Nobody came.", "The lamp burned low.", "She left."].join("\n\n"));
 });
 
 test("what two people changed far from each other is no clash, and beside one it stays in any case", () => {

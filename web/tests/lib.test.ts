@@ -49,6 +49,24 @@ test("keys have one name", () => {
   expect(nameKey(new KeyboardEvent("keydown", { key: "F", ctrlKey: true, shiftKey: true }))).toBe("Mod+Shift+F");
 });
 
+test("with Alt, a Mac types the signs of its layout into a text, and the digits are keys all the same", async () => {
+  vi.stubGlobal("navigator", { platform: "MacIntel" });
+  vi.resetModules();
+  const { nameKey } = await import("../src/lib/commands.svelte");
+  const field = document.body.appendChild(document.createElement("textarea"));
+  const button = document.body.appendChild(document.createElement("button"));
+  const names: string[] = [];
+  for (const one of [field, button] as HTMLElement[]) one.addEventListener("keydown", (event) => names.push(nameKey(event)));
+  for (const [key, code] of [["@", "Digit2"], ["[", "Digit5"], ["™", "Digit2"], ["2", "Digit2"]] as const) {
+    for (const one of [field, button]) one.dispatchEvent(new KeyboardEvent("keydown", { key, code, altKey: true }));
+  }
+  expect(names).toEqual(["Alt+@", "Alt+2", "Alt+[", "Alt+5", "Alt+2", "Alt+2", "Alt+2", "Alt+2"]);
+  field.remove();
+  button.remove();
+  vi.unstubAllGlobals();
+  vi.resetModules();
+});
+
 test("a text takes its values and its form for one", () => {
   const text = { en: { one: "{n} word", other: "{n} words" }, zh: "{n} 字" };
   expect([t(text, { n: 1 }), t(text, { n: 1200 })]).toEqual(["1 word", "1,200 words"]);

@@ -11,6 +11,9 @@ HTMLDialogElement.prototype.close = function (this: HTMLDialogElement) {
   this.open = false;
 };
 Element.prototype.scrollIntoView = () => undefined;
+// nothing is laid out, so that nothing has a place
+Range.prototype.getClientRects = () => [] as never;
+Range.prototype.getBoundingClientRect = () => new DOMRect();
 
 /** Answer requests such as `GET /projects`; whatever is not named is an empty list. A function gets the body, or the query where there is none. Returns what was asked. */
 export function serve(answers: Record<string, unknown>): string[] {

@@ -91,12 +91,19 @@ export function pressMain(event: KeyboardEvent): boolean {
 
 /** Return the name of a key as commands write it. */
 export function nameKey(event: KeyboardEvent): string {
-  const digit = event.altKey ? /^Digit(\d)$/.exec(event.code)?.[1] : undefined; // with Alt, a Mac and some layouts type another sign
+  const digit = event.altKey && !isTyped(event) ? /^Digit(\d)$/.exec(event.code)?.[1] : undefined; // with Alt, a Mac and some layouts give another sign
   const key = digit ?? (event.key.length === 1 ? event.key.toUpperCase() : event.key);
   const isMod = IS_MAC ? event.metaKey : event.ctrlKey;
   return [isMod && "Mod", event.altKey && "Alt", event.shiftKey && event.key.length > 0 && "Shift", key].filter(Boolean).join("+");
 }
 
+/** Whether a key with Alt types a sign into a text: on a Mac, many layouts have “@” or “[” there; on that of the US, nobody needs them. */
+function isTyped({ key, target }: KeyboardEvent): boolean {
+  const isText = target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea"));
+  return IS_MAC && isText && !/\d/.test(key) && !US_MAC_SIGNS.includes(key);
+}
+
+const US_MAC_SIGNS = "º¡™£¢∞§¶•ª"; // Alt with 0 to 9
 const MAC_SIGNS: Record<string, string> = { Mod: "⌘", Alt: "⌥", Shift: "⇧", Enter: "↩" };
 const SIGNS: Record<string, string> = { Mod: "Ctrl", Escape: "Esc", ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→" };
 

@@ -79,7 +79,7 @@ class ContextState {
   prompt = $state.raw<Prompt | null>(null);
   /** The prompt of the last request that was sent to a model, to compare with. */
   sent = $state.raw<Prompt | null>(null);
-  /** How much of the last answer's prompt came from the cache, in percent; null where nothing is known of it. */
+  /** How much of the prompt of the last answer at the desk came from the cache, in percent; null where nothing is known of it. */
   cacheShare = $state<number | null>(null);
   problem = $state("");
   private problemCode = $state("");
@@ -155,8 +155,8 @@ class ContextState {
 
   /** The whole request for the present place and choices. */
   get request(): Schemas["AssembleRequest"] {
-    const { include, exclude, ...tried } = this.choices;
-    const chosen = { ...(tried.model ? {} : this.answering), ...findGiven(tried) }; // another model has a window of its own
+    const { include, exclude, ...overrides } = this.choices;
+    const chosen = { ...(overrides.model ? {} : this.answering), ...findGiven(overrides) }; // another model has a window of its own
     const place = this.otherPlace ? { ...this.place, ...this.otherPlace, selection: undefined } : this.place;
     const isHere = place?.documentId === this.place?.documentId;
     const unsaved = this.readUnsaved && isHere ? { unsavedText: this.readUnsaved() } : {};
@@ -184,13 +184,13 @@ class ContextState {
   }
 
   /** What is tried in the inspector in place of the settings: the next answers are written with it. */
-  get tried(): Omit<ContextChoices, "include" | "exclude"> {
+  get overrides(): Omit<ContextChoices, "include" | "exclude"> {
     const { model, window, replyTokens, eyes, character } = this.choices;
     return findGiven({ model, window, replyTokens, eyes, character });
   }
 
   /** Go back to the settings, and to the place of the cursor; what was pinned or left out by hand stays. */
-  forgetTried(): void {
+  resetOverrides(): void {
     this.otherPlace = null;
     this.choose({ model: undefined, window: undefined, replyTokens: undefined, eyes: undefined, character: undefined });
   }

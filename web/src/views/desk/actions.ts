@@ -15,10 +15,10 @@ import { placeOf, showSuggestion } from "./suggestion";
 import { texts } from "./texts";
 
 /** Where the answer stood that was rejected last, and in which text; `rest` is what was left out where sentences of it were taken. */
-let rejected: { doc: Text; askedFor: Text | null; place: typeof place; lead: string; rest?: string } | null = null;
+let rejected: { doc: Text; requestedDocument: Text | null; place: typeof place; lead: string; rest?: string } | null = null;
 let place = { documentId: "", cursorPosition: 0, selection: undefined as [number, number] | undefined };
 /** The text that the answer was asked for, if it was asked for here. */
-let askedFor: Text | null = null;
+let requestedDocument: Text | null = null;
 /** The text for which the prompt was made that was handed over. */
 let handed: Text | null = null;
 
@@ -37,21 +37,24 @@ export async function ask(skillId = desk.assistant.skillId): Promise<void> {
   const { assistant, chapter, editor } = desk;
   if (!editor || !assistant.skill || assistant.state === "writing") return;
   await chapter.save();
-  if (chapter.conflict) return;
+  if (chapter.conflict || isWriting()) return;
   const { from, to } = editor.view.state.selection.main;
   place = { documentId: chapter.id, cursorPosition: to, selection: to > from ? [from, to] : undefined };
   await request({ skillId });
 }
 
+/** Whether an answer is being written: it may have begun while something else was waited for. */
+const isWriting = () => desk.assistant.state === "writing";
+
 /** Ask at the place; `again` is a run that is written anew. */
 async function request(wish: { skillId: string; instruction?: string; again?: string }): Promise<void> {
   const { assistant, editor } = desk;
-  if (!editor) return;
-  askedFor = editor.view.state.doc;
+  if (!editor || isWriting()) return;
+  requestedDocument = editor.view.state.doc;
   const writing = assistant.ask(place, wish);
   if (assistant.isHandOver) {
     hide();
-    handed = askedFor;
+    handed = requestedDocument;
     desk.hasSide = true;
   } else {
     if (assistant.isProse) suggest();
@@ -68,7 +71,7 @@ async function request(wish: { skillId: string; instruction?: string; again?: st
 /** Where the answer stands now: its place moves with the text. */
 function readPlace(): typeof place {
   const at = desk.editor && placeOf(desk.editor.view);
-  if (!at || desk.editor?.view.state.doc === askedFor) return place;
+  if (!at || desk.editor?.view.state.doc === requestedDocument) return place;
   return { ...place, cursorPosition: at.to, selection: at.to > at.from ? [at.from, at.to] : undefined };
 }
 
@@ -132,7 +135,7 @@ export function paste(text: string): void {
     const at = doc.lineAt(Math.min(place.cursorPosition, doc.length)).to;
     place = { ...place, cursorPosition: at, selection: undefined };
   }
-  askedFor = doc === handed ? doc : null;
+  requestedDocument = doc === handed ? doc : null;
   assistant.paste(text);
   if (assistant.state === "idle") forgetKept(); // an answer that is only read needs no decision
   if (!assistant.isProse) return;
@@ -161,7 +164,7 @@ export async function takeUp(runId = "", isShown = Boolean(runId)): Promise<void
   const cursor = unitsOf(found.cursor);
   const at = isSame ? cursor : doc.lineAt(Math.min(cursor, doc.length)).to; // in a text that was changed since, behind a paragraph
   place = { documentId: id, cursorPosition: at, selection };
-  askedFor = isSame ? doc : null;
+  requestedDocument = isSame ? doc : null;
   const [start, end] = selection ?? [at, at];
   assistant.lead = isReplaced ? "" : findLead(editor.text, start);
   editor.view.dispatch({ effects: [showSuggestion.of({ from: start, to: end }), ...(isShown ? [EditorView.scrollIntoView(end, { y: "center" })] : [])] });
@@ -188,7 +191,7 @@ export function findLead(text: string, at: number): string {
  */
 export async function askAgain(): Promise<void> {
   const { assistant, chapter, editor } = desk;
-  const instruction = assistant.instruction || assistant.asked;
+  const instruction = assistant.instruction || assistant.askedInstruction;
   const [from, to] = rangeOf(readPlace());
   const skillId = assistant.askedSkill?.id;
   if (assistant.state !== "done" || !editor || !skillId) return;
@@ -199,11 +202,12 @@ export async function askAgain(): Promise<void> {
     return ask(skillId);
   }
   await chapter.save();
-  if (chapter.conflict) return;
+  if (chapter.conflict || isWriting()) return;
   const { answer } = assistant;
-  const isSame = askedFor !== null && editor.view.state.doc.eq(askedFor);
+  const isSame = requestedDocument !== null && editor.view.state.doc.eq(requestedDocument);
   const again = isSame ? (assistant.variant?.runId ?? "") : "";
   if (!again) await assistant.rejectRuns();
+  if (isWriting()) return;
   place = readPlace();
   await request({ skillId, instruction, again });
   if (chapter.id === place.documentId && assistant.restore(answer)) showAgain();
@@ -234,7 +238,7 @@ export async function acceptSentence(): Promise<void> {
 export async function rejectAll(): Promise<void> {
   const { assistant, editor } = desk;
   if (assistant.taken > 0) return rejectRest();
-  rejected = editor ? { doc: editor.view.state.doc, askedFor, place: readPlace(), lead: assistant.lead } : null;
+  rejected = editor ? { doc: editor.view.state.doc, requestedDocument, place: readPlace(), lead: assistant.lead } : null;
   hide();
   forgetKept();
   const went = assistant.reject();
@@ -252,7 +256,7 @@ async function rejectRest(): Promise<void> {
   if (!editor || end < 0 || !rest.trim()) return;
   const lead = /^\s/.test(rest) ? "" : findLead(editor.text, end);
   const { doc } = editor.view.state;
-  rejected = { doc, askedFor: doc, place: { documentId: chapter.id, cursorPosition: end, selection: undefined }, lead, rest };
+  rejected = { doc, requestedDocument: doc, place: { documentId: chapter.id, cursorPosition: end, selection: undefined }, lead, rest };
   toasts.done(t(texts.rejectedRest), () => void bringBack());
 }
 
@@ -262,7 +266,7 @@ export function bringBack(): boolean {
   if (!rejected || !editor || editor.view.state.doc !== rejected.doc || assistant.state !== "idle") return false;
   const { rest, lead } = rejected;
   if (rest === undefined && !assistant.restore()) return false;
-  ({ place, askedFor } = rejected);
+  ({ place, requestedDocument } = rejected);
   rejected = null;
   assistant.lead = lead;
   if (rest === undefined) showAgain();

@@ -63,7 +63,7 @@ export class Assistant {
   /** The skill of the last request: what becomes of its answer does not depend on what is chosen meanwhile. */
   private askedSkillId = $state("");
   /** The instruction of the last request. */
-  asked = "";
+  askedInstruction = "";
   isOffline = false; // what the problem says of the server ends by itself
   private stream: EventStream | undefined;
   private rejected: KeptAnswer | null = null;
@@ -126,7 +126,7 @@ export class Assistant {
     if (this.project !== story.id) {
       this.project = story.id;
       this.leave();
-      this.instruction = this.asked = "";
+      this.instruction = this.askedInstruction = "";
       this.talk = [];
       this.provider = readProvider(`desk.${story.id}`) ?? "";
     }
@@ -163,7 +163,7 @@ export class Assistant {
     this.isUnseen = false;
     const turn = ++this.turn;
     this.askedSkillId = skillId;
-    this.asked = instruction;
+    this.askedInstruction = instruction;
     const request: Partial<Schemas["WriteRequest"]> = {
       ...context.request,
       ...place,
@@ -175,7 +175,7 @@ export class Assistant {
       provider: this.provider || undefined,
     };
     this.stream = new EventStream("/projects/{project}/write", { project: story.id }, request);
-    const sent = context.prompt;
+    const sent = context.otherPlace ? null : context.prompt; // another place is only looked at
     try {
       for await (const event of this.stream.read()) if (turn === this.turn) this.take(event.data as WritingEvent);
       if (sent) context.sent = sent;
@@ -199,7 +199,7 @@ export class Assistant {
   hand({ prompt, runId, skillId, instruction }: HandedPrompt): void {
     this.turn++;
     this.askedSkillId = skillId;
-    this.asked = instruction;
+    this.askedInstruction = instruction;
     this.variants = [{ ...makeVariant(), text: prompt, runId, isDone: true }];
     this.chosen = this.taken = 0;
     this.edited = null;
@@ -208,7 +208,7 @@ export class Assistant {
 
   /** The prompt that waits for an answer, with what it was made for. */
   get handed(): HandedPrompt | null {
-    return this.state === "handed" ? { prompt: this.prompt, runId: this.variant?.runId ?? "", skillId: this.askedSkillId, instruction: this.asked } : null;
+    return this.state === "handed" ? { prompt: this.prompt, runId: this.variant?.runId ?? "", skillId: this.askedSkillId, instruction: this.askedInstruction } : null;
   }
 
   /** Take what a person brought from elsewhere as the answer to the prompt that was handed over. */
@@ -223,14 +223,14 @@ export class Assistant {
   private finish(): void {
     this.state = "done";
     if (this.isProse) return;
-    this.talk.push({ asked: this.asked || this.titleOf(this.askedSkill!), answer: this.text, runId: this.variant?.runId ?? "" });
+    this.talk.push({ asked: this.askedInstruction || this.titleOf(this.askedSkill!), answer: this.text, runId: this.variant?.runId ?? "" });
     this.forgetInstruction();
     if (this.askedSkill?.answer === "show") this.clear();
   }
 
   /** The instruction has been followed; another one that was begun meanwhile stays. */
   forgetInstruction(): void {
-    if (this.instruction === this.asked) this.instruction = "";
+    if (this.instruction === this.askedInstruction) this.instruction = "";
   }
 
   /** Leave the place: another chapter or book is opened. */
@@ -288,7 +288,7 @@ export class Assistant {
     if (!place || !this.skills.some((one) => one.id === found.runs[0]!.skillId)) return null;
     this.turn++;
     this.askedSkillId = found.runs[0]!.skillId;
-    this.asked = place.instruction ?? "";
+    this.askedInstruction = place.instruction ?? "";
     this.variants = found.runs.map(({ id, answer, verdicts, usage, cost }) => ({ ...makeVariant(), text: answer, runId: id, isDone: true, findings: readFindings(verdicts.at(-1) ?? {}), usage, cost }));
     this.chosen = this.taken = 0;
     this.edited = null;
@@ -317,7 +317,7 @@ export class Assistant {
   /** The answer that waits, as it is shown; nothing where there is none. */
   get answer(): KeptAnswer | null {
     if (this.state !== "done") return null;
-    const { askedSkillId: skillId, chosen, edited, asked: instruction } = this;
+    const { askedSkillId: skillId, chosen, edited, askedInstruction: instruction } = this;
     return { skillId, variants: $state.snapshot(this.variants) as Variant[], chosen, edited, instruction };
   }
 
@@ -325,7 +325,7 @@ export class Assistant {
   restore(answer = this.rejected): boolean {
     if (!answer || this.state !== "idle") return false;
     const { skillId, variants, chosen, edited, instruction } = answer;
-    Object.assign(this, { askedSkillId: skillId, variants, chosen, edited, taken: 0, state: "done", rejected: null, asked: instruction, instruction: this.instruction || instruction });
+    Object.assign(this, { askedSkillId: skillId, variants, chosen, edited, taken: 0, state: "done", rejected: null, askedInstruction: instruction, instruction: this.instruction || instruction });
     this.turn++;
     return true;
   }
@@ -336,7 +336,7 @@ export class Assistant {
     if (this.state !== "idle") return false; // it waits in the chapter
     this.turn++;
     this.askedSkillId = run.skillId;
-    this.asked = "";
+    this.askedInstruction = "";
     this.variants = [{ ...makeVariant(), text, runId: run.id, isDone: true, findings: readFindings(run.verdicts.at(-1) ?? {}) }];
     this.chosen = this.taken = 0;
     this.edited = null;

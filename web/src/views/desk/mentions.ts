@@ -225,7 +225,7 @@ function showCards(make: (view: EditorView, position: number) => Promise<Tooltip
   const hide = (view: EditorView) => view.state.field(clicked) !== null && (view.dispatch({ effects: showClicked.of(null) }), true);
   return [
     clicked,
-    hoverTooltip((view, position) => (view.state.field(clicked) ? null : make(view, position)), { hoverTime: 250 }),
+    hoverTooltip((view, position) => make(view, position)?.then((card) => (view.state.field(clicked) ? null : card)) ?? null, { hoverTime: 250 }),
     EditorView.domEventHandlers({
       click: (event, view) => {
         const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && view.state.selection.main.empty;

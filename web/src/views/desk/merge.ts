@@ -19,15 +19,18 @@ export function findChange(before: string, after: string): Change | null {
 }
 
 /**
- * Return the stretches in which two texts differ, so that what stands between them stays as it is. Where lines were
- * added or taken away, they are found between lines that stayed; where words were, it is one stretch a line.
+ * Return the stretches in which two texts differ, so that what stands between them stays as it is. They are
+ * found between lines that stayed; where no line did and there are as many, line by line. Where words were added or
+ * taken away, it is one stretch a line.
  */
 export function findChanges(before: string, after: string, separators: readonly string[] = ["\n", " "]): Change[] {
   const change = findChange(before, after);
   const [separator, ...others] = separators;
   if (!change || separator === undefined) return change ? [change] : [];
   const [old, now] = [before.split(separator), after.split(separator)];
-  if (old.length !== now.length) return separator === "\n" ? findBetween(before, after, findAnchors(old, now), separators, change) : [change];
+  const anchors = separator === "\n" ? findAnchors(old, now) : [];
+  if (anchors.length) return findBetween(before, after, anchors, separators);
+  if (old.length !== now.length) return [change];
   let at = 0;
   return old.flatMap((piece, index) => {
     const start = at;
@@ -45,9 +48,8 @@ interface Anchor {
   length: number;
 }
 
-/** Return what changed between lines that stayed; where none did, it is the one change. */
-function findBetween(before: string, after: string, anchors: readonly Anchor[], separators: readonly string[], change: Change): Change[] {
-  if (!anchors.length) return [change];
+/** Return what changed between lines that stayed. */
+function findBetween(before: string, after: string, anchors: readonly Anchor[], separators: readonly string[]): Change[] {
   let [old, now] = [0, 0];
   const changes: Change[] = [];
   for (const anchor of [...anchors, { old: before.length, now: after.length, length: 0 }]) {
@@ -106,28 +108,64 @@ export interface Clash {
 /** A part of two versions put together: text, or what a person has to decide. */
 export type Piece = string | Clash;
 
-/** Put the changes of two people together; what touches is a clash. */
+/** What one side made of whole sentences; `first` and `last` are where that begins and ends within them. */
+interface SentenceChange extends Change {
+  first: number;
+  last: number;
+}
+
+/** Put the changes of two people together, sentence by sentence; what both changed differently is a clash. */
 export function mergePieces(base: string, mine: string, theirs: string): Piece[] {
-  const sides = { mine: findChanges(base, mine), theirs: findChanges(base, theirs) };
+  const changesOf = (text: string, isOwn: boolean) => findSentenceChanges(base, text).map((change) => ({ change, isOwn }));
+  const waiting = [...changesOf(mine, true), ...changesOf(theirs, false)].sort((a, b) => a.change.from - b.change.from || a.change.to - b.change.to);
   const pieces: Piece[] = [];
   let done = 0; // in the base
-  const waiting = [...sides.mine, ...sides.theirs].sort((a, b) => a.from - b.from || a.to - b.to);
   while (waiting.length) {
-    let { from, to } = waiting.shift()!;
-    while (waiting.length && waiting[0]!.from <= to) to = Math.max(to, waiting.shift()!.to);
-    const next = waiting[0]?.from ?? base.length;
-    const within = (side: readonly Change[]) => side.filter((one) => one.from >= from && one.to <= to);
-    const cut = (side: readonly Change[]) => apply(base.slice(from, to), side, from);
-    const [own, others] = [within(sides.mine), within(sides.theirs)];
-    if (own.length && others.length && cut(own) !== cut(others)) {
-      const cutsWord = (place: number, edge: (text: string) => string | undefined) => isWord(base[place]) && [cut(own), cut(others), base.slice(from, to)].some((text) => isWord(edge(text)));
-      while (from > done && cutsWord(from - 1, (text) => text[0] ?? base[to])) from--; // halves of words cannot stand one after the other
-      while (to < next && cutsWord(to, (text) => text.at(-1) ?? base[from - 1])) to++;
-      pieces.push(base.slice(done, from), { mine: cut(own), theirs: cut(others) });
-    } else pieces.push(base.slice(done, from), cut(own.length ? own : others));
+    const group = [waiting.shift()!];
+    let { from, to, last } = group[0]!.change;
+    while (waiting.length && (waiting[0]!.change.from < to || waiting[0]!.change.first <= last)) {
+      const next = waiting.shift()!;
+      group.push(next);
+      [to, last] = [Math.max(to, next.change.to), Math.max(last, next.change.last)];
+    }
+    const cut = (isOwn: boolean) => apply(base.slice(from, to), group.filter((one) => one.isOwn === isOwn).map((one) => one.change), from);
+    const [own, others] = [cut(true), cut(false)];
+    const isBoth = group.some((one) => one.isOwn !== group[0]!.isOwn);
+    pieces.push(base.slice(done, from), isBoth && own !== others ? { mine: own, theirs: others } : group[0]!.isOwn ? own : others);
     done = to;
   }
   return [...pieces, base.slice(done)];
+}
+
+const END = /[.!?。！？][.!?。！？”’"'」』）)\]»]*/u.source;
+/** What stands between two sentences, a sentence, or the rest of a line. A stop before a small letter ends none. */
+const SENTENCE = new RegExp(String.raw`\s+|[^\n]*?(?:${END}(?=\s+[^\s\p{Ll}])|[。！？][。！？”’」』）]*)|[^\n]*\S`, "gu");
+const WHOLE = new RegExp(String.raw`(?:^|${END}|\n)\s*$`, "u");
+
+/** Return what changed between two texts in whole sentences, so that none is put together from two versions. */
+function findSentenceChanges(before: string, after: string): SentenceChange[] {
+  const waiting = findChanges(before, after);
+  const edges = [0, ...[...before.matchAll(SENTENCE)].map((one) => one.index + one[0].length)];
+  const startOf = (place: number) => edges.findLast((edge) => edge <= place) ?? 0;
+  const endOf = (place: number) => edges.find((edge) => edge >= place) ?? before.length;
+  const found: SentenceChange[] = [];
+  while (waiting.length) {
+    const parts = [waiting.shift()!];
+    const first = parts[0]!.from;
+    // What is added behind words without an end goes on with them, unless it is a line of its own.
+    const goesOn = /^[^\n]/.test(parts[0]!.insert) && !WHOLE.test(before.slice(startOf(first - 1), first));
+    const from = Math.max(found.at(-1)?.to ?? 0, startOf(goesOn ? first - 1 : first));
+    let to = endOf(parts[0]!.to);
+    let insert = "";
+    for (;;) {
+      while (waiting.length && waiting[0]!.from < to) to = Math.max(to, endOf(parts[parts.push(waiting.shift()!) - 1]!.to));
+      insert = apply(before.slice(from, to), parts, from);
+      if (to >= before.length || before[to] === "\n" || WHOLE.test(insert)) break;
+      to = endOf(to + 1);
+    }
+    found.push({ from, to, insert, first, last: parts.at(-1)!.to });
+  }
+  return found;
 }
 
 /** Make changes in a part of a text that begins at a place. */
@@ -151,11 +189,11 @@ export function merge(base: string, mine: string, theirs: string): string | null
   return pieces.every((one) => typeof one === "string") ? pieces.join("") : null;
 }
 
-/** Whether a character belongs to a word that is written with letters. */
-const isWord = (one: string | undefined) => one !== undefined && /[\p{L}\p{N}'’]/u.test(one) && !/\p{Script=Han}/u.test(one);
-
-/** Both versions of such a stretch, one after the other. */
+/** Both versions of such a stretch, one after the other: sentences in one paragraph, anything else in one each. */
 export function keepBoth({ mine, theirs }: Clash): string {
-  const between = theirs.trim() && mine.trim() && !theirs.endsWith("\n") ? "\n\n" : "";
-  return theirs + between + (between ? mine.trimStart() : mine);
+  if (!theirs.trim() || !mine.trim()) return theirs + mine;
+  const isParagraph = (theirs + mine).includes("\n") || !WHOLE.test(theirs);
+  if (isParagraph) return theirs.endsWith("\n") ? theirs + mine : `${theirs}\n\n${mine.trimStart()}`;
+  const isParted = /\s$/.test(theirs) || /^\s/.test(mine) || /[。！？][^\p{L}\p{N}]*$/u.test(theirs);
+  return theirs + (isParted ? "" : " ") + mine;
 }
