@@ -38,8 +38,8 @@ def test_a_synopsis_is_read_beside_the_tree_and_mended_beside_the_chapter(
     (kept,) = story.synopses.read(["ch-06"])
     assert (kept.text, kept.state, kept.origin) == ("Nothing stayed as it was.", "fresh", "hand")
     panel.get_by_role("button", name=re.compile("^Delete the synopsis")).click()
-    expect(panel.locator(".synopsis")).to_contain_text("None is stored.")
-    panel.get_by_role("button", name=re.compile("of its own sentences")).click()
+    expect(panel.locator(".synopsis")).to_contain_text("No synopsis yet.")
+    panel.get_by_role("button", name=re.compile("from its own sentences")).click()
     expect(panel.locator(".synopsis")).to_contain_text("Made of the chapter’s own sentences.")
 
 

@@ -96,13 +96,13 @@ test("the outline shows each synopsis with its state, to edit, make anew and del
   router.read("#/b/outline");
   render(Outline);
   expect(await screen.findByText(/Written by a model\. Out of date/)).toBeTruthy();
-  expect(screen.queryByRole("button", { name: "Make the synopsis of “B” of its own sentences" })).toBeNull(); // what a person wrote is not replaced
+  expect(screen.queryByRole("button", { name: "Build the synopsis of “B” from its own sentences" })).toBeNull(); // what a person wrote is not replaced
   await fireEvent.click(screen.getByRole("button", { name: "Edit the synopsis of “B”" }));
   const field = screen.getByLabelText("Synopsis of “B”");
   await fireEvent.input(field, { target: { value: "Mara leaves." } });
   await fireEvent.submit(field.closest("form")!);
   await waitFor(() => expect(sent).toEqual([["write", { text: "Mara leaves." }]]));
-  await fireEvent.click(screen.getByRole("button", { name: "Make the synopsis of “A” of its own sentences" }));
+  await fireEvent.click(screen.getByRole("button", { name: "Build the synopsis of “A” from its own sentences" }));
   await fireEvent.click(await screen.findByRole("button", { name: "Delete the synopsis of “B”" }));
   await waitFor(() => expect(sent.slice(1).map((one) => (one as [string])[0])).toEqual(["make", "delete"]));
   const second = screen.getByLabelText("Beat 2");
