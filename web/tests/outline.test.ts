@@ -6,6 +6,7 @@ import { questions } from "../src/lib/questions.svelte";
 import { router } from "../src/lib/router.svelte";
 import { story } from "../src/lib/story.svelte";
 import { toasts } from "../src/lib/toasts.svelte";
+import Beats from "../src/views/desk/Beats.svelte";
 import { desk } from "../src/views/desk/desk.svelte";
 import { planDrop, planStep } from "../src/views/desk/moving";
 import PartDialog from "../src/views/desk/PartDialog.svelte";
@@ -188,6 +189,18 @@ describe("beats", () => {
     answer(new Response("{}"));
     await waitFor(() => expect(changes).toBe(1));
     expect(field.value).toBe("The bell");
+  });
+
+  test("half a beat of one chapter is not taken along to another", async () => {
+    const read = (id: string) => ({ id, title: id, text: "Fog.", revision: "1", version: "1" });
+    serve({ "GET /projects/b/chapters/a": read("a"), "GET /projects/b/chapters/c": read("c") });
+    await desk.chapter.load("a");
+    render(Beats);
+    await fireEvent.input(screen.getByLabelText("Add a beat"), { target: { value: "Mara hi" } });
+    await desk.chapter.load("c");
+    await tick();
+    expect(screen.getByLabelText<HTMLInputElement>("Add a beat").value).toBe("");
+    desk.chapter.close();
   });
 
   test("a beat that is removed is taken back by its own step, and each is written by a button with its text", async () => {
