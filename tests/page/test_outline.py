@@ -38,8 +38,8 @@ def test_a_synopsis_is_read_beside_the_tree_and_mended_beside_the_chapter(
     (kept,) = story.synopses.read(["ch-06"])
     assert (kept.text, kept.state, kept.origin) == ("Nothing stayed as it was.", "fresh", "hand")
     panel.get_by_role("button", name=re.compile("^Delete the synopsis")).click()
-    expect(panel.locator(".synopsis")).to_contain_text("None is stored.")
-    panel.get_by_role("button", name=re.compile("of its own sentences")).click()
+    expect(panel.locator(".synopsis")).to_contain_text("No synopsis yet.")
+    panel.get_by_role("button", name=re.compile("from its own sentences")).click()
     expect(panel.locator(".synopsis")).to_contain_text("Made of the chapter’s own sentences.")
 
 
@@ -57,6 +57,11 @@ def test_beats_are_reworded_and_put_in_order_across_the_book(open_page: OpenPage
     first.press("Enter")
     chapter.get_by_role("button", name="Move up: Nobody answers.").click()
     expect(first).to_have_value("Nobody answers.")
+    for key, beat in (("Alt+ArrowDown", "Beat 2"), ("Alt+ArrowUp", "Beat 1")):
+        (first if beat == "Beat 2" else chapter.get_by_label("Beat 2")).focus()
+        page.keyboard.press(key)
+        expect(chapter.get_by_label(beat)).to_have_value("Nobody answers.")
+        expect(chapter.get_by_label(beat)).to_be_focused()
     chapter.get_by_label("Add a beat to “The Cut Leaf”").fill("Mara hides.")
     chapter.get_by_label("Add a beat to “The Cut Leaf”").press("Enter")
     expect(chapter.get_by_label("Beat 3")).to_have_value("Mara hides.")

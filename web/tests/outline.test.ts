@@ -1,14 +1,17 @@
 /** The tree, the outline and its synopses: moved by steps, named, read on hover, edited and put in order. */
 import { fireEvent, render, screen, waitFor } from "@testing-library/svelte";
-import { beforeEach, expect, test } from "vitest";
+import { tick } from "svelte";
+import { beforeEach, describe, expect, test } from "vitest";
 import { questions } from "../src/lib/questions.svelte";
 import { router } from "../src/lib/router.svelte";
 import { story } from "../src/lib/story.svelte";
 import { toasts } from "../src/lib/toasts.svelte";
+import Beats from "../src/views/desk/Beats.svelte";
 import { desk } from "../src/views/desk/desk.svelte";
 import { planDrop, planStep } from "../src/views/desk/moving";
 import PartDialog from "../src/views/desk/PartDialog.svelte";
 import Tree from "../src/views/desk/Tree.svelte";
+import BeatList from "../src/views/outline/BeatList.svelte";
 import Outline from "../src/views/outline/Outline.svelte";
 import { serve } from "./serve";
 
@@ -96,13 +99,13 @@ test("the outline shows each synopsis with its state, to edit, make anew and del
   router.read("#/b/outline");
   render(Outline);
   expect(await screen.findByText(/Written by a model\. Out of date/)).toBeTruthy();
-  expect(screen.queryByRole("button", { name: "Make the synopsis of “B” of its own sentences" })).toBeNull(); // what a person wrote is not replaced
+  expect(screen.queryByRole("button", { name: "Build the synopsis of “B” from its own sentences" })).toBeNull(); // what a person wrote is not replaced
   await fireEvent.click(screen.getByRole("button", { name: "Edit the synopsis of “B”" }));
   const field = screen.getByLabelText("Synopsis of “B”");
   await fireEvent.input(field, { target: { value: "Mara leaves." } });
   await fireEvent.submit(field.closest("form")!);
   await waitFor(() => expect(sent).toEqual([["write", { text: "Mara leaves." }]]));
-  await fireEvent.click(screen.getByRole("button", { name: "Make the synopsis of “A” of its own sentences" }));
+  await fireEvent.click(screen.getByRole("button", { name: "Build the synopsis of “A” from its own sentences" }));
   await fireEvent.click(await screen.findByRole("button", { name: "Delete the synopsis of “B”" }));
   await waitFor(() => expect(sent.slice(1).map((one) => (one as [string])[0])).toEqual(["make", "delete"]));
   const second = screen.getByLabelText("Beat 2");
@@ -110,4 +113,107 @@ test("the outline shows each synopsis with its state, to edit, make anew and del
   await waitFor(() => expect(sent.at(-1)).toEqual(["reword", { text: "They hide." }]));
   await fireEvent.keyDown(second, { key: "ArrowUp", altKey: true });
   await waitFor(() => expect(sent.at(-1)).toEqual(["order", { document: "a", items: ["2", "1"] }]));
+});
+
+test("a part keeps the name that is typed while chapters are saved", async () => {
+  render(PartDialog);
+  desk.renamedPart = null;
+  desk.dialog = "part";
+  const field = await screen.findByLabelText<HTMLInputElement>("Name of the part");
+  await fireEvent.input(field, { target: { value: "The Calm" } });
+  story.chapters = [...book];
+  await tick();
+  expect(field.value).toBe("The Calm");
+});
+
+test("a chapter that is moved into a folded part is in sight there", async () => {
+  const moved = [make("q", 0, "part"), make("d", 1), make("c", 1)];
+  const sent: unknown[] = [];
+  story.chapters = [make("d"), make("q", 0, "part"), make("c", 1)];
+  serve({ "PUT /projects/b/chapters/d/place": (body: unknown) => (sent.push(body), {}), "GET /projects/b/chapters": { items: moved, next: null } });
+  render(Tree);
+  await fireEvent.click(screen.getByRole("treeitem", { name: /Q/ }));
+  expect(screen.queryByRole("treeitem", { name: /C/ })).toBeNull();
+  await fireEvent.keyDown(screen.getByRole("treeitem", { name: /D/ }), { key: "ArrowDown", altKey: true });
+  await waitFor(() => expect(sent).toEqual([{ before: "c" }]));
+  await waitFor(() => expect(story.chapters[0]?.id).toBe("q"));
+  expect(await screen.findByRole("treeitem", { name: /D/ })).toBeTruthy();
+  expect(await screen.findByRole("treeitem", { name: /C/ })).toBeTruthy();
+});
+
+test("Escape closes the synopsis that the pointer opened, wherever the keyboard is", async () => {
+  serve({ "GET /projects/b/synopses/texts": { items: [synopsis("a")], next: null } });
+  render(Tree);
+  await fireEvent.focus(screen.getByRole("treeitem", { name: /A/ }));
+  await screen.findByRole("tooltip");
+  await fireEvent.keyDown(document.body, { key: "Escape" });
+  expect(screen.queryByRole("tooltip")).toBeNull();
+});
+
+test("a draft of a synopsis waits without taking the keyboard, and “Edit” gives it", async () => {
+  localStorage.setItem("fabula.form.b.synopsis.a", JSON.stringify({ value: { text: "Mara wai" }, version: "" }));
+  serve({ "GET /projects/b/synopses/texts": { items: [synopsis("a"), synopsis("b")], next: null } });
+  router.read("#/b/outline");
+  render(Outline);
+  expect((await screen.findByLabelText<HTMLTextAreaElement>("Synopsis of “A”")).value).toBe("Mara wai");
+  expect(document.activeElement).toBe(document.body);
+  await fireEvent.click(screen.getByRole("button", { name: "Edit the synopsis of “B”" }));
+  expect(document.activeElement).toBe(screen.getByLabelText("Synopsis of “B”"));
+});
+
+describe("beats", () => {
+  const beats = ["1", "2"].map((id) => ({ id, documentId: "a", text: `Beat ${id}`, done: false })) as never[];
+
+  test("a rewording that could not be saved stays, and an empty one goes back", async () => {
+    serve({ "PATCH /projects/b/beats/1": () => new Response("{}", { status: 500 }) });
+    render(BeatList, { document: "a", beats, onchange: async () => undefined });
+    const field = screen.getByLabelText<HTMLTextAreaElement>("Beat 1");
+    await fireEvent.change(field, { target: { value: "They hide." } });
+    await waitFor(() => expect(toasts.list.at(-1)?.kind).toBe("bad"));
+    expect(field.value).toBe("They hide.");
+    await fireEvent.change(field, { target: { value: " " } });
+    expect(field.value).toBe("Beat 1");
+  });
+
+  test("what is typed while a beat is added stays", async () => {
+    let answer: (response: Response) => void = () => undefined;
+    serve({});
+    const fetched = globalThis.fetch;
+    globalThis.fetch = (input, init) => (init?.method === "POST" ? new Promise((resolve) => (answer = resolve)) : fetched(input, init));
+    let changes = 0;
+    render(BeatList, { document: "a", beats: [], onchange: async () => changes++ });
+    const field = screen.getByLabelText<HTMLInputElement>("Add a beat");
+    await fireEvent.input(field, { target: { value: "Mara hides." } });
+    await fireEvent.keyDown(field, { key: "Enter" });
+    await fireEvent.input(field, { target: { value: "The bell" } });
+    answer(new Response("{}"));
+    await waitFor(() => expect(changes).toBe(1));
+    expect(field.value).toBe("The bell");
+  });
+
+  test("half a beat of one chapter is not taken along to another", async () => {
+    const read = (id: string) => ({ id, title: id, text: "Fog.", revision: "1", version: "1" });
+    serve({ "GET /projects/b/chapters/a": read("a"), "GET /projects/b/chapters/c": read("c") });
+    await desk.chapter.load("a");
+    render(Beats);
+    await fireEvent.input(screen.getByLabelText("Add a beat"), { target: { value: "Mara hi" } });
+    await desk.chapter.load("c");
+    await tick();
+    expect(screen.getByLabelText<HTMLInputElement>("Add a beat").value).toBe("");
+    desk.chapter.close();
+  });
+
+  test("a beat that is removed is taken back by its own step, and each is written by a button with its text", async () => {
+    const sent: unknown[] = [];
+    serve({
+      "DELETE /projects/b/beats/1": () => new Response("{}", { headers: { "Undo-Step": "b/7" } }),
+      "POST /projects/b/undo": (body: unknown) => (sent.push(body), { label: "beat removed", number: 7 }),
+    });
+    render(BeatList, { document: "a", beats, onchange: async () => undefined, onwrite: () => undefined });
+    expect(screen.getByRole("button", { name: "Write the beat “Beat 2”" })).toBeTruthy();
+    await fireEvent.click(screen.getByRole("button", { name: "Remove the beat “Beat 1”" }));
+    await waitFor(() => expect(toasts.list).toHaveLength(1));
+    await toasts.list[0]!.action!.run();
+    expect(sent).toEqual([{ step: 7 }]);
+  });
 });

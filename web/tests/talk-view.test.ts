@@ -1,5 +1,6 @@
 /** Conversations as people meet them: deleting one, secrets of a game, and a book without anybody to talk to. */
 import { fireEvent, render, screen, waitFor } from "@testing-library/svelte";
+import { tick } from "svelte";
 import { beforeEach, expect, test } from "vitest";
 import { context } from "../src/lib/context.svelte";
 import { live } from "../src/lib/live";
@@ -96,6 +97,38 @@ test("what a prompt leaves out of the conversation stands beside it, and where t
   render(Talk);
   expect(await screen.findByText(/^2 messages: the settings tell a model only/)).toBeTruthy();
   expect(screen.getByText(/Mara reads from here on/).nextElementSibling?.textContent).toContain("Three.");
+});
+
+test("what a prompt left out of another conversation is not said of the one that is open", async () => {
+  const verdict = { source: "history:a", layer: "immediate", included: false, reason: "HISTORY_CAP", why: "", title: "", text: "a", tokenCount: 1, score: 1 };
+  const all = answers("free_chat", [say("a", "One."), say("b", "Two.")]);
+  serve({
+    ...all,
+    "GET /projects/b/chats/j": { conversationId: "j", title: "Day", present, mode: "free_chat", state: {} },
+    "GET /projects/b/conversations/j/messages": { messages: [say("x", "Morning.")], before: null },
+    "POST /projects/b/inspect": (body: unknown) => ((body as { conversationId: string }).conversationId === "k" ? { fragments: [verdict], layers: {}, tokenCount: 1, budget: { total: 9 } } : new Response(JSON.stringify({ detail: "No." }), { status: 500 })),
+  });
+  render(Talk);
+  await screen.findByText("Not in the prompt for Mara");
+  router.read("#/b/talk/j");
+  await screen.findByText("Morning.");
+  await waitFor(() => expect(context.problem).not.toBe(""));
+  expect(context.place?.conversationId).toBe("j");
+  expect(screen.queryByText("Not in the prompt for Mara")).toBeNull();
+});
+
+test("a game is begun anew after a question", async () => {
+  const asked = serve(answers("werewolf", [say("a", "Begin.")]));
+  render(Talk);
+  await fireEvent.click(await screen.findByRole("tab", { name: "State" }));
+  for (const isMeant of [false, true]) {
+    await fireEvent.click(await screen.findByRole("button", { name: "Deal new roles" }));
+    expect(questions.current?.title).toBe("Deal new roles?");
+    expect(asked).not.toContain("PUT /projects/b/chats/k/mode");
+    questions.answer(isMeant);
+    await tick();
+  }
+  await waitFor(() => expect(asked).toContain("PUT /projects/b/chats/k/mode"));
 });
 
 test("a whisper of the person stays readable", async () => {

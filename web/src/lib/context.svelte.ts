@@ -77,6 +77,8 @@ class ContextState {
   answering = $state.raw<CountedModel>({});
   choices = $state<ContextChoices>({ include: [], exclude: [] });
   prompt = $state.raw<Prompt | null>(null);
+  /** The place that the prompt is of, which the next one may not be. */
+  promptPlace = $state.raw<ContextRequest | null>(null);
   /** The prompt of the last request that was sent to a model, to compare with. */
   sent = $state.raw<Prompt | null>(null);
   /** How much of the prompt of the last answer at the desk came from the cache, in percent; null where nothing is known of it. */
@@ -281,7 +283,7 @@ class ContextState {
     clearTimeout(this.timer);
     this.abort?.abort();
     this.provider = null;
-    this.place = this.prompt = this.sent = null;
+    this.place = this.prompt = this.promptPlace = this.sent = null;
     this.cacheShare = null;
     this.readUnsaved = undefined;
     this.aside = [];
@@ -298,7 +300,7 @@ class ContextState {
     this.abort?.abort();
     const abort = (this.abort = new AbortController());
     this.isLoading = true;
-    const { aside, request } = this;
+    const { aside, place, request } = this;
     const body = { ...request, exclude: [...(request.exclude ?? []), ...aside] };
     const given = { path: { project: story.id }, body, signal: abort.signal };
     try {
@@ -311,6 +313,7 @@ class ContextState {
         prompt = await post("/projects/{project}/assemble", given);
       }
       this.prompt = aside.length && prompt.fragments ? { ...prompt, fragments: prompt.fragments.filter((one) => !aside.includes(one.source)) } : prompt;
+      this.promptPlace = place;
       this.problem = "";
     } catch (error) {
       const isForbidden = error instanceof Problem && error.status === 403; // whoever reads along sees no prompt

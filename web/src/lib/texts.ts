@@ -46,7 +46,7 @@ export const texts = defineTexts({
   barLabel: { en: "{parts}: {used} of {total} tokens. Open the inspector.", zh: "{parts}：已用 {used}，共 {total} 个词元。打开检查器。" },
   takenBack: { en: "Taken back: {why}", zh: "已取消：{why}" },
   barEmpty: { en: "The model's context is shown here while you write.", zh: "写作时，这里显示模型看到的内容。" },
-  engineDecides: { en: "The engine decides again what is in and out here.", zh: "这里重新由引擎决定用与不用。" },
+  engineDecides: { en: "Nothing is pinned or left out by hand here any more.", zh: "这里不再有手动固定或排除的内容。" },
   monthSpent: { en: "{money} this month", zh: "本月 {money}" },
   lastFromCache: { en: "last answer {share} % from cache", zh: "上次回答 {share}% 来自缓存" },
   prefixKept: { en: "starts like the last prompt", zh: "开头与上次相同" },

@@ -28,7 +28,7 @@ export const texts = defineTexts({
   nothingIn: { en: "nothing in the prompt", zh: "提示词里没有" },
   pin: { en: "Pin “{name}” into the prompt", zh: "把“{name}”固定在提示词里" },
   exclude: { en: "Leave out “{name}”", zh: "不用“{name}”" },
-  auto: { en: "Take this back: “{name}” is in or out by itself again", zh: "取消：“{name}”恢复为自动取舍" },
+  auto: { en: "No longer pin or leave out “{name}”", zh: "不再固定或排除“{name}”" },
   pinned: { en: "pinned", zh: "已固定" },
   pinnedOut: { en: "pinned, and yet out: {why}", zh: "已固定，但未用：{why}" },
   pinnedHere: { en: { one: "{n} thing is pinned here.", other: "{n} things are pinned here." }, zh: "这里固定了 {n} 项。" },

@@ -93,7 +93,7 @@ export const texts = defineTexts({
   toEnd: { en: "the end", zh: "结尾" },
   relationKnown: { en: "Who knows of the relation", zh: "谁知道这个关系" },
   holdsFrom: { en: "from {place}", zh: "从{place}起" },
-  holdsUntil: { en: "until {place}", zh: "到{place}为止" },
+  holdsUntil: { en: "until {place}", zh: "到{place}开头为止" },
   relationsHere: { en: "What other entries say", zh: "其他条目所写" },
   relationsHereText: { en: "It is edited in the entry it belongs to.", zh: "在所属的条目里编辑。" },
   relationRemoved: { en: "The relation is removed.", zh: "已移除关系。" },

@@ -16,7 +16,7 @@ class Desk {
   up = $state<"" | "left" | "right">("");
   dialog = $state<DeskDialog>("");
   /** The part that is given another name; a new one is made where there is none. */
-  named = $state.raw<Chapter | null>(null);
+  renamedPart = $state.raw<Chapter | null>(null);
   /** What is selected in the text, in units of the editor. */
   selection = $state.raw<{ from: number; to: number; text: string }>({ from: 0, to: 0, text: "" });
 }

@@ -15,6 +15,18 @@ function findEnd(all: readonly Chapter[], index: number): number {
   return end;
 }
 
+/** The parts that a chapter stands in, the nearest first. */
+export function findAncestors(all: readonly Chapter[], id: string): Chapter[] {
+  const found: Chapter[] = [];
+  let inner = all.find((one) => one.id === id);
+  while (inner && inner.depth > 0) {
+    const { depth } = inner;
+    inner = all.slice(0, all.indexOf(inner)).findLast((one) => one.depth < depth);
+    if (inner) found.push(inner);
+  }
+  return found;
+}
+
 /** The beginning of a part, which may be empty. */
 function beginOf(all: readonly Chapter[], part: Chapter): TreePlace {
   const first = all[all.indexOf(part) + 1];

@@ -34,7 +34,7 @@ export const texts = defineTexts({
   nothingSaid: { en: "Nothing was said yet.", zh: "还没有说过话。" },
   rounds: { en: "rounds {first} to {last}", zh: "第 {first}–{last} 轮" },
   summaries: { en: "Summaries of a few rounds", zh: "每几轮的总结" },
-  recapList: { en: "Recap, made of summaries", zh: "由总结叠加的提要" },
+  recapList: { en: "Recap, made of summaries", zh: "由总结合成的提要" },
   edited: { en: "edited by hand", zh: "手动改过" },
   stale: { en: "out of date", zh: "已过期" },
   staleMany: { en: { one: "{n} of these is out of date: messages it tells of were edited or deleted since.", other: "{n} of these are out of date: messages they tell of were edited or deleted since." }, zh: "其中 {n} 条已过期：此后有相关消息被修改或删除。" },

@@ -5,10 +5,10 @@ import { texts } from "./texts";
 export const MODES = ["free_chat", "group", "quiz", "werewolf", "workflow"] as const;
 export const ROLES = ["coder", "reviewer", "tester"] as const;
 
-/** How a mode is played that is a game, and what its state says before anything happened; nothing for another mode. */
-export function describeGame(mode: string): { howTo: Text; empty: Text } | null {
-  if (mode === "werewolf") return { howTo: texts.howWerewolf, empty: texts.nothingState };
-  return mode === "quiz" ? { howTo: texts.howQuiz, empty: texts.noPoints } : null;
+/** How a mode is played that is a game, what its state says before anything happened, and how it is begun anew; nothing for another mode. */
+export function describeGame(mode: string): { howTo: Text; empty: Text; restart: Text } | null {
+  if (mode === "werewolf") return { howTo: texts.howWerewolf, empty: texts.nothingState, restart: texts.dealAnew };
+  return mode === "quiz" ? { howTo: texts.howQuiz, empty: texts.noPoints, restart: texts.startOver } : null;
 }
 
 /** One row of a mode's state: a table of participants and values, or a single value. */

@@ -64,6 +64,8 @@ export const texts = defineTexts({
   covered: { en: "Told in secret.", zh: "悄悄告知的内容。" },
   dealAnew: { en: "Deal new roles", zh: "重新分配身份" },
   startOver: { en: "Begin a new game", zh: "重新开一局" },
+  restartTitle: { en: "{action}?", zh: "{action}？" },
+  restartText: { en: "The game so far ends: its roles, votes and points are deleted.", zh: "当前这一局就此结束，身份、投票和得分都会删除。" },
   coverRoles: { en: "Cover the roles again", zh: "重新遮住身份" },
   howWerewolf: {
     en: "Everybody was told a role in secret, and you lead the game. Say when night falls and when day breaks, say with @ who answers, such as @{name}; everybody hears that. Only “Who hears it” lets one alone hear you. You call the votes and count them.",
@@ -83,7 +85,7 @@ export const texts = defineTexts({
   invite: { en: "Invite somebody", zh: "邀请某人" },
   leave: { en: "Let {name} leave", zh: "让{name}离开" },
   branches: { en: "Branches", zh: "分支" },
-  onPath: { en: "the conversation goes this way", zh: "对话走的这条" },
+  onPath: { en: "the conversation goes this way", zh: "当前对话走的是这条分支" },
   trimmed: { en: "Not in the prompt for {name}", zh: "{name}的提示词里没有" },
   outByCap: { en: { one: "{n} message: the settings tell a model only the newest part of a conversation.", other: "{n} messages: the settings tell a model only the newest part of a conversation." }, zh: "{n} 条：按设置，只把对话最近的部分告诉模型。" },
   outByStep: { en: { one: "{n} message: it was left out when the conversation grew too long, some at once, so that the beginning of the prompt stays the same and costs less.", other: "{n} messages: they were left out when the conversation grew too long, some at once, so that the beginning of the prompt stays the same and costs less." }, zh: "{n} 条：对话变长时一次略去了一批，这样提示词开头不变，花费更少。" },
