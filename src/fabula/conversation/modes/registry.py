@@ -72,7 +72,7 @@ def load_mode(name: str) -> Mode:
 
 
 def check_mode(name: str, mode: object) -> Mode:
-    """Return a mode; refuse what is no mode, and a mode whose policy could not be read again from where it is stored."""
+    """Return a mode; what is none is refused, and one whose policy could not be read again from where it is stored."""
     if not isinstance(mode, Mode):
         raise FabulaError(
             Code.MODE_FAILED,
