@@ -150,7 +150,7 @@ export const texts = defineTexts({
   replaced: { en: { one: "Replaced at {n} place.", other: "Replaced at {n} places." }, zh: "已替换 {n} 处。" },
   andMore: { en: { one: "and {n} more place", other: "and {n} more places" }, zh: "以及另外 {n} 处" },
   conflict: { en: "This chapter was changed elsewhere", zh: "本章在别处被改动" },
-  conflictText: { en: "Both versions change the same words. Choose which stay, or close this and edit yours in the text first. What else was changed, here or there, stays in any case.", zh: "两个版本改动了同样的文字。请选择保留哪一份，或先关闭此窗口，在正文中修改。两边的其他改动都会保留。" },
+  conflictText: { en: "Both versions change the same sentences. Choose which stay, or close this and edit yours in the text first. What else was changed, here or there, stays in any case.", zh: "两个版本改动了同样的句子。请选择保留哪一份，或先关闭此窗口，在正文中修改。两边的其他改动都会保留。" },
   lookAtBoth: { en: "Look at both", zh: "对照两份" },
   changedMeanwhile: { en: "This chapter was changed elsewhere while you write here. Go on; nothing is lost.", zh: "您写作期间，本章在别处被改动。请继续写，不会丢失内容。" },
   merged: { en: "This chapter was also changed elsewhere. Both changes are in the text.", zh: "本章在别处也有改动。两处改动都已在文中。" },
