@@ -106,6 +106,7 @@ class _Handlers:
         listening: set[ListenHandler],
     ) -> None:
         self._workspace, self._language, self._listening = workspace, language, listening
+        self._own_access = access if isinstance(access, McpAccess) else None  # of everybody who asks
         self._find_access: FindAccess = (lambda _: access) if isinstance(access, McpAccess) else access
         self._watcher = ChangeWatcher(workspace, seconds=watch_seconds)
 
@@ -151,8 +152,8 @@ class _Handlers:
             raise MCPError(types.INTERNAL_ERROR, _describe_failure(self._language)) from None
 
     async def _get_access(self, ctx: Context) -> McpAccess:
-        """Return what the client of a request may do, which the store may be asked for."""
-        return await self._run(self._find_access, ctx.request)
+        """Return what the client of a request may do, which the store is asked for unless it is always the same."""
+        return self._own_access or await self._run(self._find_access, ctx.request)
 
     async def _list_tools(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         access = await self._get_access(ctx)

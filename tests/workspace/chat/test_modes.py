@@ -610,7 +610,7 @@ def test_the_policy_of_a_mode_of_one_project_counts_for_its_recaps_too(pier: Pro
     ident = pier.chat.start(["Bo", "Mara"], mode="brief", title="Deck").record.id
     with pier.store.read(project=pier.id) as reading:
         rules, _ = read_recap_rules(reading, "brief", ident)
-    assert (rules.max_messages, rules.max_tokens) == (4, 500)
+    assert (rules.max_messages, rules.max_tokens) == (2, 500), "half of the window stays when it steps"
     elsewhere = Workspace(pier.store).project(pier.id)  # which does not have the mode
     for number in range(4):
         elsewhere.conversations.record("Deck", f"Line {number}.", speaker="Ann")
