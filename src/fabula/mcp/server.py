@@ -153,7 +153,9 @@ class _Handlers:
 
     async def _get_access(self, ctx: Context) -> McpAccess:
         """Return what the client of a request may do, which the store is asked for unless it is always the same."""
-        return self._own_access or await self._run(self._find_access, ctx.request)
+        if self._own_access is not None:
+            return self._own_access
+        return await self._run(self._find_access, ctx.request)
 
     async def _list_tools(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         access = await self._get_access(ctx)
