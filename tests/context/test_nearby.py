@@ -10,6 +10,7 @@ from fabula.context.nearby import REACH, Nearby, find_nearby
 from fabula.core.fragment import Fragment, Layer, Part
 from fabula.text.names.matcher import NameMatcher
 from fabula.text.names.mention_cache import MAX_SECTION_CHARACTERS
+from fabula.text.terms import find_shared_terms
 from fabula.text.tokens.paragraphs import Paragraphs
 from fabula.text.windows import make_text_window
 from tests.context.builders import PROJECT
@@ -77,3 +78,14 @@ def test_what_is_not_told_behind_the_cursor_is_not_near() -> None:
 def test_a_hit_may_be_turned_down() -> None:
     near = Nearby("Mara met Otto.", 14, 0, 14)
     assert near.nearest_mentions(NAMES.find, lambda hit: hit.owner != "otto").keys() == {"mara"}
+
+
+def test_a_word_that_is_cut_at_either_end_is_no_term_of_the_scene() -> None:
+    text = "A lantern burned. Mara lit the harbour tower."
+    near, cursor = near_of(text, text.index("Mara")), text.index("Mara")
+    before, after = cursor - text.index("ntern"), text.index("bour") - cursor
+    assert near.find_terms(before, after) == find_shared_terms("burned. Mara lit the")
+    assert near.find_terms(cursor, len(text)) == find_shared_terms(text)
+    assert replace(near, term_cache=None).find_terms(before, after) == near.find_terms(before, after)
+    unspaced = near_of("林远走进灯塔，看见了母亲的油灯。", 6)
+    assert unspaced.find_terms(4, 3) == find_shared_terms("走进灯塔，看见")

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from fabula.access.model import Membership, Role
-from fabula.server import calls, handlers
+from fabula.server import calls, handlers, warm_requests
 from fabula.server.access import Access
 from fabula.store.versions import SqliteVersionReader
 from fabula.workspace.continuity import OutdatedViewError
@@ -105,6 +105,23 @@ def test_a_changed_project_and_another_document_are_made_in_a_thread(
     story.codex.add("Lamp")
     ask(client, story)
     assert threads[-1] == "fabula"
+
+
+def test_a_prompt_that_took_long_is_timed_by_the_processor_before_it_counts_as_cold(
+    client: httpx2.Client, workspace: Workspace, story: ProjectHandle, threads: list[str]
+) -> None:
+    turn_off_passages(workspace, story)
+    for _ in range(3):
+        ask(client, story)
+    threads.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(warm_requests, "MAX_SECONDS", -1.0)
+        for _ in range(3):  # too long by the clock, too long by the processor, and cold
+            ask(client, story)
+    assert [name == "fabula" for name in threads] == [False, False, True]
+    for _ in range(2):
+        ask(client, story)
+    assert threads[-1] != "fabula"
 
 
 def test_a_prompt_that_would_wait_for_the_search_index_is_made_in_a_thread(

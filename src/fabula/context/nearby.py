@@ -61,11 +61,15 @@ class Nearby(Struct, frozen=True):
         return self.full_text[self.cursor : self.near_end]
 
     def find_terms(self, before: int, after: int) -> frozenset[str]:
-        """The terms of so many characters before the cursor and behind it; without a cursor, of the first ones."""
+        """The terms of so many characters before the cursor and behind it; without a cursor, of the first ones.
+
+        A word at either end that is not whole is left out.
+        """
         if self.cursor is None:
             return find_shared_terms(self.full_text[:before])
         start, end = max(self.cursor - before, self.visible_start), self.cursor + after
         end = min(end, self.cursor if self.near_end is None else self.near_end)
+        start, end = _trim_to_words(self.full_text, start, end)
         if self.term_cache is None:
             return find_shared_terms(self.full_text[start:end])
         return self.term_cache.find_between(start, end)
@@ -113,6 +117,16 @@ class Nearby(Struct, frozen=True):
     def _find_mentions(self, find: FindNames, start: int, end: int) -> Sequence[tuple[int, NameMatch]]:
         known = None if self.mention_cache is None else self.mention_cache.find_between(find, start, end)
         return [(self.visible_start + match.start, match) for match in find(self.text)] if known is None else known
+
+
+def _trim_to_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """A range without what it has of a word that begins before it or ends behind it, where spaces separate words."""
+    if start and text[start - 1] != " ":
+        start = text.find(" ", start, min(start + MARGIN, end)) + 1 or start
+    if end < len(text) and text[end] != " ":
+        space = text.rfind(" ", max(end - MARGIN, start), end)
+        end = space if space >= 0 else end
+    return start, end
 
 
 def find_nearby(fragments: Sequence[Fragment], user_input: str) -> tuple[tuple[Nearby, ...], TextWindow | None]:

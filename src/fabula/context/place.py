@@ -135,6 +135,8 @@ class _Injector:
 
     def take_fragments(self, pieces: list[MeasuredFragment], owner: str) -> list[MeasuredFragment]:
         """Take the fragments with a placement; return those that stay in their layer."""
+        if not [one for one in pieces if one.fragment.placement is not None]:  # most prompts have none
+            return pieces
         taken: set[int] = set()
         for (conversation, placement), group in groupby(pieces, lambda one: (one.conversation, one.fragment.placement)):
             if placement is None:
@@ -189,6 +191,8 @@ def _with_heading(heading: TextBlock, pieces: Sequence[MeasuredFragment]) -> lis
 
 def _render_retrieved(heading: TextBlock, pieces: Sequence[MeasuredFragment]) -> list[TextBlock]:
     """Fragments under their heading, and the messages of each conversation under its own."""
+    if not [piece for piece in pieces if piece.heading is not None]:  # most prompts have no messages here
+        return _with_heading(heading, pieces)
     blocks: list[TextBlock] = []
     for conversation, group in groupby(pieces, lambda piece: piece.conversation):
         together = [*group]

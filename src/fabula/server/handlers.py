@@ -56,7 +56,7 @@ from fabula.server.security import find_access_again, get_access, get_headers
 from fabula.server.session_cookie import read_session
 from fabula.server.streams import Check, StreamHub, read_last_event, refuse_stream
 from fabula.server.uploads import UploadPlaces, UploadQuota, read_upload_settings
-from fabula.server.warm_requests import WarmRequests
+from fabula.server.warm_requests import Timer, WarmRequests
 from fabula.settings.values import SettingValues
 from fabula.workspace.account import CREATION_SETTING
 from fabula.workspace.chat.replies import ChatModel
@@ -256,7 +256,7 @@ class RouteTable:
         started = None if project is None else self._start_warm(route, request, body, headers, project)
         if started is None:
             started = await self.workspace.call(
-                lambda: self._start(route, self._read(route, request, body, headers)[0], is_warm=False)
+                lambda: self._start(route, self._read(route, request, body, headers)[0], None)
             )
         if isinstance(started, Reply):
             return started
@@ -273,7 +273,8 @@ class RouteTable:
         """Answer a request on the event loop; None where it is not warm, or the project has changed meanwhile."""
         try:
             call, _ = self._read(route, request, body, headers, project)
-            return self._start(route, call, is_warm=True) if self._warm.is_warm(call) else None
+            timer = self._warm.find_timer(call)
+            return None if timer is None else self._start(route, call, timer)
         except OutdatedViewError:
             return None
         except FabulaError:
@@ -281,15 +282,18 @@ class RouteTable:
                 raise
             return None
 
-    def _start(self, route: Route, call: Call, *, is_warm: bool) -> Reply | tuple[str, Future[None]]:
-        """Answer a request that is bounded by a key; where no place is free, return the place that it waits for."""
+    def _start(self, route: Route, call: Call, timer: Timer | None) -> Reply | tuple[str, Future[None]]:
+        """Answer a request that is bounded by a key; where no place is free, return the place that it waits for.
+
+        A warm request has a timer.
+        """
         assert route.queue_key is not None
         key = route.queue_key(call)
         place = self._assemblies.enter(key)
         if place is not FREE_PLACE:
             return key, place
         try:
-            return self._warm.make(call, lambda: make_reply(route, call_verb(route, call), call), is_warm=is_warm)
+            return self._warm.make(call, lambda: make_reply(route, call_verb(route, call), call), timer)
         finally:
             self._assemblies.leave(key, place)
 

@@ -16,6 +16,7 @@ from fabula.text.terms import find_shared_terms, list_shared_terms
 
 SECTION_PARAGRAPHS = 8
 MAX_SECTION_CHARACTERS = 12_000  # a longer section is not read
+_NO_TERMS = frozenset[str]()
 
 
 class _Section(Struct, frozen=True, gc=False):
@@ -38,10 +39,13 @@ class TermCache:
     def find_between(self, start: int, end: int) -> frozenset[str]:
         """What `find_shared_terms` finds in the text from `start` to `end`."""
         text = self._text
-        first, last = text.find(" ", start, end), text.rfind(" ", start, end)  # between them no word is cut
-        if first < 0:
+        # Between these two no word is cut.
+        first = start if start == 0 or text[start - 1] == " " else text.find(" ", start, end)
+        last = end if end < len(text) and text[end] == " " else text.rfind(" ", start, end)
+        if first < 0 or last < first:
             return find_shared_terms(text[start:end])
-        cut = find_shared_terms(f"{text[start:first]} {text[last:end]}")
+        is_whole = first == start and last == end
+        cut = _NO_TERMS if is_whole else find_shared_terms(f"{text[start:first]} {text[last:end]}")
         parts: list[tuple[str, ...]] = []
         for number in range(self._find_section(first), self._find_section(last) + 1):
             section = self._sections[number] if number in self._sections else self._read(number)

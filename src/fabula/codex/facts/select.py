@@ -10,10 +10,8 @@ facts which are not known yet take no places.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
 
 from fabula.codex.entry import Entry
 from fabula.codex.facts.choose import MIN_FACTS, VERY_LIKELY
@@ -112,8 +110,11 @@ class FactSelector:
 
     def _count_shared(self, known: KnownFacts) -> Mapping[int, int]:
         """How many terms facts share with the scene, of those that share any."""
-        by_term, terms = known.entry_facts.by_term, known.entry_facts.terms & self._scene_terms
-        return Counter(chain.from_iterable(map(by_term.__getitem__, terms))) if terms else {}
+        by_term, shared = known.entry_facts.by_term, dict[int, int]()
+        for term in known.entry_facts.terms & self._scene_terms:
+            for number in by_term[term]:
+                shared[number] = shared.get(number, 0) + 1
+        return shared
 
     def _weigh(self, fact: Fact, shared: int, previous: Sequence[str]) -> float:
         """The worth of a fact for the scene, below 0: the least is the best."""

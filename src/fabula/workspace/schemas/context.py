@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import UNSET, Raw, UnsetType, field
-from msgspec.json import encode
+from msgspec.json import Encoder
 from msgspec.structs import asdict
 
 from fabula.context.recipes.preset import Preset
@@ -23,6 +23,8 @@ from fabula.text.windows import BLOCK_SEPARATOR
 from fabula.workspace.schemas.schema import Schema, decode, describe
 
 _OWNER = Principal()
+_encode = Encoder().encode  # the function of the module makes an encoder for each value
+_SEPARATOR = _encode(BLOCK_SEPARATOR)[1:-1]
 
 
 class AttachmentSent(Schema):
@@ -231,9 +233,9 @@ def encode_prompt(result: Result) -> bytes:
 
     Each text is in the answer twice, as a message and in the whole prompt, and is encoded once.
     """
-    contents = [encode(one.content) for one in result.rendered.messages]
-    prompt = b'"%b"' % encode(BLOCK_SEPARATOR)[1:-1].join([one[1:-1] for one in contents])
-    return encode(AssembledPrompt(**_prompt_fields(result, (Raw(prompt), [Raw(one) for one in contents]))))
+    contents = [_encode(one.content) for one in result.rendered.messages]
+    prompt = b'"%b"' % _SEPARATOR.join([one[1:-1] for one in contents])
+    return _encode(AssembledPrompt(**_prompt_fields(result, (Raw(prompt), [Raw(one) for one in contents]))))
 
 
 def describe_inspection(result: Result, language: str = ENGLISH) -> InspectedPrompt:
