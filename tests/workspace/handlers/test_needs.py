@@ -232,7 +232,16 @@ def test_more_and_longer_questions_than_allowed_are_left_out(
     store: Store, library: ProjectViews, book: ProjectHandle, model_server: ModelServer
 ) -> None:
     model_server.script = answer(
-        QUESTION, QUESTION, "x" * 5000, 7, None, "?", *[f"What is number {n}?" for n in range(99)]
+        QUESTION,
+        QUESTION,
+        "x" * 5000,
+        7,
+        None,
+        "?",
+        "Who \x1b[31mlit the lamp?",
+        "Who \u202elit the lamp?",
+        "Who \x00lit the lamp?",
+        *[f"What is number {n}?" for n in range(99)],
     )
     assemble(book)
     run_due(store, library)
@@ -240,6 +249,7 @@ def test_more_and_longer_questions_than_allowed_are_left_out(
     assert len(questions) == MAX_QUESTIONS
     assert questions[0] == QUESTION
     assert max(map(len, questions)) <= 160
+    assert all(map(str.isprintable, questions)), "nothing that steers a terminal or turns a line round"
 
 
 def test_a_model_that_does_not_answer_rests_and_no_prompt_warns(

@@ -35,7 +35,7 @@ _LISTS_ALL = ("", "")  # in a row that names every entry that was asked about; o
 _OUTER_MARKS = " \t\n\"'“”‘’「」『』"
 
 
-class Quotation(Struct, frozen=True):
+class Quotation(Struct, frozen=True, gc=False):
     """A sentence of a document that a model named as a fact of an entry."""
 
     entry_id: str
