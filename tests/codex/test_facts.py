@@ -127,6 +127,17 @@ def test_looks_steps_and_names_by_the_way_are_no_facts(text: str, language: Lang
     assert not [fact for fact in find_facts(text, entries, language) if fact.is_lasting]
 
 
+@pytest.mark.parametrize("beginning", ["{}", "Within four years {}", "In the end {}", "Having lost his ship, {}"])
+def test_what_somebody_does_whom_only_earlier_sentences_name_weighs_less(beginning: str) -> None:
+    def measure(who: str) -> float:
+        subject = beginning.format(who)
+        text = f"{subject[0].upper()}{subject[1:]} had grown used to the house and to the long silence of poor Mara."
+        return max((fact.score for fact in find_facts(text, [MARA, WILL]) if fact.entry_id == "mara"), default=0.0)
+
+    assert measure("he") < measure("the pilot") - 0.1
+    assert measure("Will Tarn, whom he loved,") > measure("he") + 0.1
+
+
 def test_who_is_told_of_often_has_five_facts_though_none_is_very_likely() -> None:
     told = [
         f"Mara carried the letters of the {number} to the island in winter, for the pilots on the quay had no boat."

@@ -298,6 +298,34 @@ def test_an_earlier_version_is_freed_at_once_and_waits_for_no_garbage_collection
     assert [type(one).__name__ for one in alive if not any(one is current for current in present)] == []
 
 
+def test_the_collector_of_cycles_looks_at_nothing_that_a_long_book_has_ten_thousands_of(
+    library: ProjectViews, store: Store
+) -> None:
+    with store.write(project=P) as tx:
+        conversation.start_conversation(tx, "c1")
+        conversation.add_message(tx, "c1", Message(id="m1", role="user", content="Of Mara."))
+    view = library.view(P, conversation="c1")
+    entries, facts, said = view.snapshot(Codex), view.snapshot(Facts), view.snapshot(Conversations)
+    corpus = view.snapshot(Corpus)
+    assert entries is not None
+    assert facts is not None
+    assert said is not None
+    assert corpus is not None
+    told = [fact for each in facts.by_entry().values() for fact in each]
+    many = {
+        "entries": entries.entries,
+        "rules": [entry.rules for entry in entries.entries],
+        "progressions": [step for entry in entries.entries for step in entry.progressions],
+        "relations": [relation for entry in entries.entries for relation in entry.relations],
+        "facts": told,
+        "paragraphs": [one for document in facts.read() for one in document.paragraphs.values()],
+        "messages": said.messages["c1"],
+        "passages": corpus.build_index().passages,
+    }
+    assert all(many.values()), "there are some of each"
+    assert [kind for kind, each in many.items() if any(map(gc.is_tracked, each))] == []
+
+
 def test_a_project_that_nobody_uses_any_more_is_freed_with_the_verbs_that_were_used(
     library: ProjectViews, without_collections: None
 ) -> None:

@@ -25,7 +25,7 @@ class Level(StrEnum):
     NEVER = "never"
 
 
-class Progression(Struct, frozen=True):
+class Progression(Struct, frozen=True, gc=False):
     """What is true of an entry from a position of the story on, including the names it gets there."""
 
     text: str
@@ -34,7 +34,7 @@ class Progression(Struct, frozen=True):
     aliases: tuple[str, ...] = ()
 
 
-class Relation(Struct, frozen=True):
+class Relation(Struct, frozen=True, gc=False):
     """A relation from one entry to another, such as `sister`: from when until when it holds, and who may know it."""
 
     to: str
@@ -60,7 +60,7 @@ Pins = Mapping[str, Mapping[str, PinMode]]  # document or conversation id -> ent
 Knowledge = Mapping[str, Mapping[str, Position | None]]  # fact -> character id -> since when (None: always)
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class Entry(Struct, frozen=True, kw_only=True, gc=False):
     """One person, place, thing, event or piece of lore. `notes` are private and never sent to a model."""
 
     id: str

@@ -49,7 +49,7 @@ class MessageKind(StrEnum):
     REPLY = "reply"
 
 
-class Message(Struct, frozen=True, kw_only=True):
+class Message(Struct, frozen=True, kw_only=True, gc=False):
     """A message of a conversation. Fields that the store sets have defaults."""
 
     id: str

@@ -87,7 +87,8 @@ def _choose(text: str, cursor: int, spaced: int, unspaced: int) -> int:
 
 
 def read_questions(rows: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
-    """The questions in the rows of a model's answer: short lines, each once."""
+    """The questions in the rows of a model's answer: short lines of plain characters, each once."""
     shortest, longest = QUESTION_LENGTHS
     lines = (" ".join(text.split()) for row in rows if isinstance(text := row.get("question"), str))
-    return tuple(dict.fromkeys(line for line in lines if shortest <= len(line) <= longest))[:MAX_QUESTIONS]
+    plain = (line for line in lines if shortest <= len(line) <= longest and line.isprintable())
+    return tuple(dict.fromkeys(plain))[:MAX_QUESTIONS]

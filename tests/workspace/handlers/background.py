@@ -65,7 +65,7 @@ background = "own"
 base_url = "{server.url}"
 needs_key = false
 model = "{model}"
-patience = {{ tries = 1, silence_seconds = 5 }}
+patience = {{ tries = 1, silence_seconds = 60 }}
 """
     )
     patch.setenv("FABULA_MODELS", str(file))

@@ -291,6 +291,26 @@ def test_an_entry_that_is_named_by_a_common_word_gets_no_sentence_that_only_has_
     assert list_facts(library, "night") == []
 
 
+@pytest.mark.parametrize(
+    ("name", "named", "word", "meant"),
+    [
+        ("Hope", "Hope came down to the quay.", "They had lost all hope of the ship that winter.", "She wept for it."),
+        ("Will", "The door opened for Will Tarn.", "Will she ever come back to the island, they asked.", "He wept."),
+        ("安静", "安静走进门来。", "那一夜屋里很安静，谁也没有说话。", "他常常想念死去的母亲。"),
+    ],
+)
+def test_a_common_word_beside_a_sure_name_is_no_fact_and_a_pronoun_may_be_one(
+    name: str, named: str, word: str, meant: str, store: Store, library: ProjectViews, model_server: ModelServer
+) -> None:
+    meant = meant if name == "安静" else f"{meant} It was the third of the ships that the family had lost."
+    with store.write(project="p") as tx:
+        documents.add(tx, "One", document_id="one", text=f"{named} {word} {meant}\n")
+        edits.create(tx, Entry(id="one", type="character", name=name, aliases=(f"{name} Tarn",)))
+    model_server.script = answer((name, word), (name, meant))
+    run_due(store, library)
+    assert [one.text for one in list_facts(library, "one")] == [meant]
+
+
 def test_more_facts_than_a_chapter_may_have_are_cut(store: Store, library: ProjectViews, chapter: ModelServer) -> None:
     chapter.script = answer(
         *[("Mara", f"Invented sentence number {one} of Mara.") for one in range(500)], ("Mara", SCAR)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fabula.codex import Entry, edits
+from fabula.context.request import Grants, Principal
 from fabula.core.errors import Code, FabulaError
 from fabula.core.story import Perspective, Position, Vantage
 from fabula.jobs.guards import set_monthly_budget
@@ -232,7 +233,16 @@ def test_more_and_longer_questions_than_allowed_are_left_out(
     store: Store, library: ProjectViews, book: ProjectHandle, model_server: ModelServer
 ) -> None:
     model_server.script = answer(
-        QUESTION, QUESTION, "x" * 5000, 7, None, "?", *[f"What is number {n}?" for n in range(99)]
+        QUESTION,
+        QUESTION,
+        "x" * 5000,
+        7,
+        None,
+        "?",
+        "Who \x1b[31mlit the lamp?",
+        "Who \u202elit the lamp?",
+        "Who \x00lit the lamp?",
+        *[f"What is number {n}?" for n in range(99)],
     )
     assemble(book)
     run_due(store, library)
@@ -240,6 +250,7 @@ def test_more_and_longer_questions_than_allowed_are_left_out(
     assert len(questions) == MAX_QUESTIONS
     assert questions[0] == QUESTION
     assert max(map(len, questions)) <= 160
+    assert all(map(str.isprintable, questions)), "nothing that steers a terminal or turns a line round"
 
 
 def test_a_model_that_does_not_answer_rests_and_no_prompt_warns(
@@ -305,6 +316,21 @@ def test_questions_of_one_vantage_or_place_serve_no_other(
     for other in others:
         assert not any(QUESTION in one for one in list_reasons(book, **other)), other
     assert PISTOLS not in assemble(book)
+
+
+def test_who_has_limits_is_served_no_question_and_lets_no_model_ask(
+    store: Store, library: ProjectViews, book: ProjectHandle, model_server: ModelServer
+) -> None:
+    grants = Grants(perspectives=frozenset({Perspective.READER}), documents=frozenset({"one", "two", "three"}))
+    player = Workspace(store).project("p", Principal(user="ann", grants=grants))
+    assert "duelling pistols" not in assemble(player)
+    assert JOB not in list_jobs(store)
+    with store.write(project="p") as tx:
+        store_place(tx, Position("three", len(SCENE)), "reader", (QUESTION,))
+    assert PISTOLS in assemble(book)
+    assert "duelling pistols" not in assemble(player), "what the writer's model asked is told to nobody else"
+    result = player.assemble(player.request(document_id="three", perspective="reader", window=6000))
+    assert not any(QUESTION in f"{one.detail}" for one in result.trace)
 
 
 def test_a_question_finds_nothing_behind_the_scene(store: Store, library: ProjectViews, book: ProjectHandle) -> None:

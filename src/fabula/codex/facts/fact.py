@@ -35,7 +35,7 @@ class FactText(Struct, frozen=True):
     quotations: tuple[Quotation, ...] = ()
 
 
-class Fact(Struct, frozen=True, kw_only=True):
+class Fact(Struct, frozen=True, kw_only=True, gc=False):
     """A sentence of the book about an entry: where it stands, until when it holds, and who could know it."""
 
     id: str  # a digest of the entry and the sentence

@@ -20,7 +20,7 @@ from fabula.text.sentences import find_sentence_starts
 MAX_PIECE = 20_000  # characters; a longer sentence has no facts
 
 
-class ReadParagraph(Struct, frozen=True):
+class ReadParagraph(Struct, frozen=True, gc=False):
     """A paragraph that was read: its facts, and the entries that it names, as often as it names them."""
 
     sentences: tuple[FactSentence, ...] = ()

@@ -35,7 +35,7 @@ _LISTS_ALL = ("", "")  # in a row that names every entry that was asked about; o
 _OUTER_MARKS = " \t\n\"'“”‘’「」『』"
 
 
-class Quotation(Struct, frozen=True):
+class Quotation(Struct, frozen=True, gc=False):
     """A sentence of a document that a model named as a fact of an entry."""
 
     entry_id: str
@@ -111,7 +111,8 @@ def _find_known_offset(
 ) -> int | None:
     """From where on a span tells something of an entry: from its end where it names it, else from the end of the text.
 
-    None where the entry is not surely named in it or beside it, or where the span has a name that is revealed later.
+    None where the entry is not surely named in it or beside it, or where the span has a name that is revealed later, or
+    has the name only as an ordinary word ("all hope").
     """
     reach = UNSPACED_AROUND if UNSPACED.search(text, start, end) else AROUND
     first, last = max(start - reach, 0), min(end + reach, len(text))
@@ -124,7 +125,16 @@ def _find_known_offset(
     inside = [one for one in own if start - first <= one.start < end - first]
     if not all(map(names.is_known, inside)) or not any(map(names.is_known, own)):
         return None
+    if not inside and _has_words(text[start:end].casefold(), names.names[entry_id]):
+        return None
     return end if inside else len(text)
+
+
+def _has_words(folded: str, names: Iterable[str]) -> bool:
+    """Whether a text in lower case has one of these names in it, whatever it means there."""
+    return any(
+        name in folded if UNSPACED.search(name) else re.search(rf"\b{re.escape(name)}\b", folded) for name in names
+    )
 
 
 def load_quotations(reading: ReadTransaction) -> Quotations:

@@ -104,6 +104,7 @@ class NamedSentence:
         yield "state", is_subject and _STATE.match(rest) is not None
         yield "feels", is_subject and _FEELS.match(rest) is not None
         yield "pronoun before", min(len(_PRONOUN.findall(head)), 2)
+        yield "unknown subject", not is_subject and self._has_unknown_subject(name)
         yield "far", min(name.start, 150) / 100
         yield from _find_signs(ENGLISH_BEFORE, head[-_NEAR_HEAD:])
         if name.kind != "person":
@@ -114,6 +115,11 @@ class NamedSentence:
             yield f"near {kind}", min(near[kind], _MAX_COUNT)
         yield "near character", min(near["character"], 2)
         yield from self._english_of_all
+
+    def _has_unknown_subject(self, name: NamePlace) -> bool:
+        """Whether a sentence begins with somebody whom only the sentences before it name."""
+        subject = _UNKNOWN_SUBJECT.match(self.text)
+        return subject is not None and subject.end() <= min(one.start for one in (name, *self.names))
 
     @cached_property
     def _english_of_all(self) -> tuple[tuple[str, float], ...]:
@@ -270,6 +276,10 @@ _FEELS = re.compile(  # what somebody is for a moment
 )
 _HABIT = re.compile(r"\b(?:always|never|often|usually|seldom|generally)\b")
 _PRONOUN = re.compile(r"\b(?:he|she|his|her|him|they|their|them|it|its)\b", re.I)
+_UNKNOWN_SUBJECT = re.compile(  # "He", "Within four years he": only the sentences before say who it is
+    r"(?:(?:And|But|Yet|For|So|Then|Now|If|When|While|As|Though|Since|After|Before|During|Once|In|On|At|Of|Within|With|"
+    r"Without|By|From|Like|[A-Z][a-z]+ing)(?: [a-z]+){0,5},? )?(?:[Hh]e|[Ss]he|[Tt]hey)\b"
+)
 _TALK = re.compile(
     r"\b(?:said|asked|replied|told|spoke|speaking|talk|talking|conversation|story|words|question|letter|heard)\b"
 )
@@ -349,6 +359,7 @@ ENGLISH_WEIGHTS: Mapping[str, float] = {
     "state": 0.42,
     "feels": -0.19,
     "pronoun before": -0.14,
+    "unknown subject": -1.0,
     "far": -0.28,
     "aside": 0.55,
     "near money": 0.28,

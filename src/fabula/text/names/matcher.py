@@ -61,7 +61,7 @@ class CaseMatching(StrEnum):
     ANY = "any"
 
 
-class NameRules(Struct, frozen=True, kw_only=True):
+class NameRules(Struct, frozen=True, kw_only=True, gc=False):
     """How the names of one owner are matched; stored with the codex entry."""
 
     case: CaseMatching = CaseMatching.SMART
