@@ -81,15 +81,15 @@ class ConversationVerbs(ProjectVerbs):
     def start(
         self, participants: Sequence[str] = (), *, title: str = "", mode: str = "", greeting: str = ""
     ) -> ConversationRecord:
-        """Start a conversation with these participants, by id, name or alias.
+        """Start a conversation with these participants, by id, name or alias; a character of the codex becomes one.
 
         `greeting` names the participant who speaks first, with the first message of their card. The card's other
         greetings are its alternatives, which `list_siblings` lists and `select` chooses.
         """
         view = self._view
         with self._write(label_addition(message("conversation"), title or ", ".join(participants) or "…")) as tx:
-            ids = [find_participant(view, tx, name) for name in participants]
-            host = find_participant(view, tx, greeting) if greeting else ""
+            ids = [ensure_participant(view, tx, name) for name in participants]
+            host = ensure_participant(view, tx, greeting) if greeting else ""
             if host and host not in ids:
                 ids.append(host)
             ident = edits.start_conversation(tx, participants=ids, title=title, mode=mode)
