@@ -136,6 +136,12 @@ def test_a_character_of_the_codex_is_in_a_new_conversation_as_a_participant(part
     refuse(party, Code.STORE_NOT_FOUND, lambda: party.conversations.start(("Ann", "The Pier")))
 
 
+def test_a_conversation_begins_with_a_mode_that_there_is(party: ProjectHandle) -> None:
+    sentence = refuse(party, Code.MODE_UNKNOWN, lambda: party.conversations.start(("Ann", "Mara"), mode="quizz"))
+    assert "quiz" in sentence
+    assert party.conversations.start(("Ann", "Mara"), mode="quiz").mode == "quiz"
+
+
 def test_history_is_read_page_by_page_to_its_beginning(party: ProjectHandle) -> None:
     for number in range(25):
         say(party, "Ann", f"line {number}")

@@ -16,6 +16,7 @@ from fabula.conversation.edits import ConversationRecord, MessageEvent
 from fabula.conversation.history import HistoryPage, ParticipantMatch, TreeMessage
 from fabula.conversation.message_search import FoundMessage, search_messages
 from fabula.conversation.model import DEFAULT_NOTE_DEPTH, GREETING, NOTE, AuthorNote, Message, MessageKind
+from fabula.conversation.modes.registry import find_mode_name
 from fabula.conversation.participants import (
     Participant,
     Participants,
@@ -92,7 +93,7 @@ class ConversationVerbs(ProjectVerbs):
             host = ensure_participant(view, tx, greeting) if greeting else ""
             if host and host not in ids:
                 ids.append(host)
-            ident = edits.start_conversation(tx, participants=ids, title=title, mode=mode)
+            ident = edits.start_conversation(tx, participants=ids, title=title, mode=self._find_mode(mode))
             if host:
                 greet(tx, view, ident, get_participant(tx, host), ids)
             return edits.get_conversation(tx, ident)
@@ -340,6 +341,11 @@ class ConversationVerbs(ProjectVerbs):
                     ),
                 )
             return undo.undo(tx)
+
+    def _find_mode(self, mode: str) -> str:
+        """Return the name of the mode that a spelling means, of the project's own too; none is none."""
+        own = self._project.chat_modes.own if self._project.chat_modes is not None else ()
+        return mode and find_mode_name(mode, own)
 
     def _find_title(self, conversation: str) -> str:
         """Return the title of a conversation that a spelling means; what was typed, where it has none."""
