@@ -312,6 +312,7 @@ class ConversationVerbs(ProjectVerbs):
         """Pin a message, or some words of it, which chats are then told word for word; None lets go of it."""
         with self._write(label_change(message("message"), message_name)) as tx:
             ident = find_message(tx, conversation, message_name)
+            tx.undo_label = label_change(message("message"), edits.get_message(tx, ident).content)
             edits.pin_message(tx, ident, words)
             return edits.get_message(tx, ident)
 
@@ -319,6 +320,7 @@ class ConversationVerbs(ProjectVerbs):
         """Delete a message; what followed on from it follows on from the message before."""
         with self._write(label_removal(message("message"), message_name)) as tx:
             ident = find_message(tx, conversation, message_name)
+            tx.undo_label = label_removal(message("message"), edits.get_message(tx, ident).content)
             return history.delete_message(tx, ident, expected=expected_version)
 
     def undo_delete(self) -> UndoStep:
