@@ -75,3 +75,26 @@ def test_what_nobody_tells_the_reader_is_not_said_to_be_revealed(book: Room) -> 
     said = book.run("why", "Ahab #1", "Front", "-d", "2", "--cursor", "0", "--eyes", "reader")
     assert "the reader does not know this" in said
     assert "revealed" not in said
+
+
+def test_a_command_that_only_groups_have_is_answered_with_their_names(
+    book: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Say of what: fabula chapter rename" in (said := book.run("rename", "Front", "Ahab", "Bill", code=2))
+    assert "fabula codex rename" in said
+    assert "Did you mean 'import'" in book.run("improt", "x", code=2)
+    monkeypatch.setenv("FABULA_LANGUAGE", "zh")
+    assert "请写明对象：fabula chapter rename" in book.run("rename", code=2)
+
+
+def test_a_rule_among_names_stands_in_quotation_marks(book: Room) -> None:
+    book.run("constraint", "add", "Front", "Ahab is never named.")
+    book.run("codex", "add", "Front", "Captain Ahab", "--type", "character")
+    assert "There are: “Ahab is never named.”. Nothing" in book.run("constraint", "remove", "Front", "9", code=2)
+
+
+def test_chinese_lines_have_chinese_colons(book: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    book.run("codex", "add", "Front", "Ahab", "--type", "character", "--description", "A captain.")
+    book.run("codex", "edit", "Front", "Ahab", "--description", "A mad captain.")
+    monkeypatch.setenv("FABULA_LANGUAGE", "zh")
+    assert "  Ahab：A mad captain" in book.run("undo", "Front")

@@ -159,3 +159,21 @@ def test_the_warning_of_a_source_that_fails_names_the_type_of_the_error() -> Non
     result = assembler.assemble(Request(project_id="p", recipe="mine"))
     assert any("lore could not be read (ZeroDivisionError)" in warning for warning in result.warnings)
     assert not any("of the story" in warning for warning in result.warnings)
+
+
+def test_the_warning_of_a_source_with_a_malformed_fragment_has_its_code() -> None:
+    recipe = Recipe(name="mine", preset=NOVEL.preset, sources=("lore",))
+    odd: Any = lambda request, view: "A gale."  # noqa: E731
+    assembler = Engine([FunctionSource(name="lore", function=odd)], recipes={"mine": recipe})
+    result = assembler.assemble(Request(project_id="p", recipe="mine"))
+    assert any("lore could not be read (CONTEXT_FRAGMENT_INVALID)" in warning for warning in result.warnings)
+
+
+def test_what_is_no_source_is_refused_with_what_makes_one() -> None:
+    def offer_weather(request: SourceRequest, view: View) -> list[Fragment]:
+        return []
+
+    for odd in (offer_weather, "weather", FunctionSource(name="", function=offer_weather)):
+        with pytest.raises(FabulaError, match="FunctionSource") as caught:
+            Engine([odd])  # type: ignore[list-item]
+        assert caught.value.code is Code.REQUEST_INVALID

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import cast
 
 import pytest
 
-from fabula.core.errors import Code
+from fabula.core.errors import Code, FabulaError
+from fabula.llm.model import ModelCall, StreamEvent, TextChunk
 from fabula.llm.provider_config import RetryPolicy
-from tests.llm.calls import CALL, collect_events, config_for, expect_error, find_end, join_text, openai_config
+from fabula.llm.retry import stream_answer
+from tests.llm.calls import (
+    CALL,
+    QUICK_POLICY,
+    collect_events,
+    config_for,
+    expect_error,
+    find_end,
+    join_text,
+    openai_config,
+)
 from tests.llm.server import Exchange, ModelServer, Script, chunk, openai_answer, send_chunk, start_answer, usage_chunk
 
 Bad = Callable[[Exchange, str], Awaitable[None]]
@@ -247,3 +259,63 @@ def test_a_long_answer_reported_as_zero_tokens_is_counted(server: ModelServer) -
     used = find_end(collect_events(openai_config(server))).usage
     assert not used.reported_by_provider
     assert used.output_tokens > 300
+
+
+class OwnProvider:
+    """A provider of a program's own, which knows nothing of our errors; it fails in its own way behind a text."""
+
+    name = "mine"
+
+    def __init__(self, failure: Exception | None, *, text: str = "So far", odd_event: object = None) -> None:
+        self.failure, self.text, self.odd_event = failure, text, odd_event
+        self.calls = 0
+
+    async def stream(self, call: ModelCall) -> AsyncGenerator[StreamEvent, None]:
+        self.calls += 1
+        if self.text:
+            yield TextChunk(self.text)
+        if self.odd_event is not None:
+            yield cast("StreamEvent", self.odd_event)
+        if self.failure is not None:
+            raise self.failure
+
+    async def aclose(self) -> None: ...
+
+
+async def stream_of(provider: OwnProvider) -> tuple[FabulaError, str]:
+    text = ""
+    try:
+        async for event in stream_answer(provider, CALL, retry_policy=QUICK_POLICY):
+            text += event.text if isinstance(event, TextChunk) else ""
+    except FabulaError as error:
+        return error, text
+    raise AssertionError("nothing was raised")
+
+
+@pytest.mark.parametrize(
+    ("provider", "code"),
+    [
+        (OwnProvider(ConnectionError("planted words")), Code.LLM_GONE),
+        (OwnProvider(ZeroDivisionError("planted words")), Code.LLM_GONE),
+        (OwnProvider(KeyError("planted words")), Code.LLM_ANSWER_INVALID),
+        (OwnProvider(None), Code.LLM_GONE),  # no `StreamEnd`: it stopped in the middle
+        (OwnProvider(None, odd_event="a plain text"), Code.LLM_ANSWER_INVALID),
+    ],
+    ids=["connection", "arithmetic", "lookup", "no end", "no event"],
+)
+def test_whatever_a_provider_of_ones_own_raises_has_a_code(
+    provider: OwnProvider, code: Code, caplog: pytest.LogCaptureFixture
+) -> None:
+    error, text = asyncio.run(stream_of(provider))
+    assert (error.code, text) == (code, "So far")
+    assert provider.calls == 1  # nothing is asked twice once text has come
+    assert "planted" not in str(error) + caplog.text
+    if provider.failure is not None:
+        assert f"{type(provider.failure).__name__} < test_retry.py" in caplog.text
+        assert error.__cause__ is provider.failure
+
+
+def test_a_provider_of_ones_own_that_fails_before_any_text_is_asked_again() -> None:
+    provider = OwnProvider(ConnectionError("no route"), text="")
+    error, _ = asyncio.run(stream_of(provider))
+    assert (error.code, provider.calls) == (Code.LLM_GONE, QUICK_POLICY.max_attempts)

@@ -353,6 +353,58 @@ def test_undoing_a_split_says_that_the_new_chapter_is_gone(workspace: Workspace)
     assert not any((one.before or "").isdecimal() for one in step.details)
 
 
+def test_an_undo_names_nothing_by_its_id(workspace: Workspace) -> None:
+    project = workspace.project("Coast")
+    mara, chapter = project.codex.find("Mara Venn"), project.chapters.list_chapters()[0]
+    ids = {one.id for one in project.codex.list_entries()} | {one.id for one in project.chapters.list_chapters()}
+    project.codex.pin(mara.id, chapter.id)
+    assert not ids & {detail.name for detail in workspace.undo().step.details}
+    project.codex.relate(mara.id, project.codex.list_entries()[-1].id, kind="owes")
+    assert not ids & {detail.name for detail in workspace.undo().step.details}
+    project.synopses.write(chapter.id, "Rain.")
+    first = workspace.list_changes("Coast")[0].step.number
+    project.synopses.write(chapter.id, "Snow.")
+    with pytest.raises(FabulaError) as refused:
+        workspace.undo("Coast", step=first)
+    assert refused.value.code is Code.STORE_CONFLICT
+    assert f"synopsis changed: {chapter.title}. It was changed or used since: “Rain.”." in refused.value.sentence
+
+
+def test_a_change_is_called_by_the_name_of_what_it_changed_however_that_was_named(workspace: Workspace) -> None:
+    project = workspace.project("Coast")
+    mara, chapter = project.codex.find("Mara Venn"), project.chapters.list_chapters()[0]
+    rule = project.constraints.list_constraints()[0].constraint
+    memory = project.memory.list_memories()[0].item
+    book = project.lorebooks.create("Gulls")
+    project.outline.add(chapter.id, "It rains.")
+    beats = [one.id for one in reversed(project.outline.list_beats(chapter.id))]
+    talk = project.conversations.start(("Mara Venn", "Hope Tarn"), title="Pier")
+    said = project.conversations.record(talk.id, "The lamp is out.", speaker="Mara Venn")
+    who = project.participants.get("Mara Venn")
+    text = project.participant_texts.add("prompt", who.id, "She never sells the barometer.")
+    changes: list[tuple[Callable[[], object], str]] = [
+        (lambda: project.codex.edit(mara.id, description="Other words."), mara.name),
+        (lambda: project.synopses.write(chapter.id, "Rain."), chapter.title),
+        (lambda: project.synopses.remove(chapter.id), chapter.title),
+        (lambda: project.constraints.edit(rule.id, priority=9), rule.text),
+        (lambda: project.constraints.remove(rule.id), rule.text),
+        (lambda: project.memory.edit(memory.id, confidence=0.6), memory.text),
+        (lambda: project.memory.forget(memory.id), memory.text),
+        (lambda: project.lorebooks.use(book.id, active=False), "Gulls"),
+        (lambda: project.lorebooks.remove(book.id), "Gulls"),
+        (lambda: project.outline.reorder(chapter.id, beats), chapter.title),
+        (lambda: project.conversations.pin(talk.id, said.id), "The lamp is out."),
+        (lambda: project.conversations.delete_message(talk.id, said.id), "The lamp is out."),
+        (lambda: project.participants.edit(who.id, persona="Quiet."), "Mara Venn"),
+        (lambda: project.participant_texts.remove("prompt", who.id, text.id), "She never sells"),
+        (lambda: project.codex.remove(mara.id), mara.name),
+    ]
+    for change, name in changes:
+        change()
+        label = str(workspace.list_changes("Coast")[0].step.label)
+        assert " ".join(name.split())[:15] in label, (name, label)
+
+
 def test_undoing_a_rename_counts_the_places_that_it_does_not_show(workspace: Workspace) -> None:
     workspace.project("Coast").codex.rename("Mara", "Eleanor")
     step = workspace.undo().step

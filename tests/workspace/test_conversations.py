@@ -123,6 +123,25 @@ def test_the_role_follows_from_who_speaks(party: ProjectHandle) -> None:
     assert party.conversations.record("Pier", "Aye.", speaker="Mara").role == "assistant"
 
 
+def test_a_character_of_the_codex_is_in_a_new_conversation_as_a_participant(party: ProjectHandle) -> None:
+    party.codex.add("Hope Tarn", kind="character")
+    party.codex.add("The Pier", kind="location")
+    party.conversations.start(("Ann", "Hope Tarn"), title="Quay")
+    said = party.conversations.record("Quay", "I keep the chandlery.", speaker="Hope Tarn")
+    hope = party.participants.get("Hope Tarn")
+    assert said.speaker.startswith(hope.id)
+    assert hope.id in party.conversations.get("Quay").attendance.everybody
+    sentence = refuse(party, Code.STORE_NOT_FOUND, lambda: party.conversations.start(("Ann", "Hope Tarm")))
+    assert "Hope Tarn" in sentence
+    refuse(party, Code.STORE_NOT_FOUND, lambda: party.conversations.start(("Ann", "The Pier")))
+
+
+def test_a_conversation_begins_with_a_mode_that_there_is(party: ProjectHandle) -> None:
+    sentence = refuse(party, Code.MODE_UNKNOWN, lambda: party.conversations.start(("Ann", "Mara"), mode="quizz"))
+    assert "quiz" in sentence
+    assert party.conversations.start(("Ann", "Mara"), mode="quiz").mode == "quiz"
+
+
 def test_history_is_read_page_by_page_to_its_beginning(party: ProjectHandle) -> None:
     for number in range(25):
         say(party, "Ann", f"line {number}")

@@ -49,6 +49,19 @@ def test_a_fact_becomes_a_progression_at_its_place_and_is_not_listed_again(
     assert LASTING not in list_texts(facts)
 
 
+def test_a_fact_that_the_entry_quotes_already_is_not_taken_twice(coast: ProjectHandle, facts: FactVerbs) -> None:
+    before = coast.codex.find("Mara")
+    coast.codex.add_progression("Mara", f"The book says: “{LASTING}”", since="ch-02")
+    for use in ("progression", "description"):
+        with pytest.raises(FabulaError, match="says that already") as refusal:
+            facts.use("Mara", LASTING[:30], use)
+        assert refusal.value.code is Code.STORE_DUPLICATE
+    entry = coast.codex.find("Mara")
+    assert entry.description == before.description
+    assert len(entry.progressions) == len(before.progressions) + 1
+    facts.use("Mara", LASTING[:30], "constraint")
+
+
 def test_a_fact_becomes_a_description(facts: FactVerbs) -> None:
     used = facts.use("Mara", LASTING[:30], "description")
     assert used.entry.description.endswith(LASTING)

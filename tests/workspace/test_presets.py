@@ -51,3 +51,27 @@ def test_a_preset_that_is_not_stored_is_laid_out(coast: ProjectHandle) -> None:
     with pytest.raises(FabulaError, match="mood") as refusal:
         coast.presets.preview(twice)
     assert refusal.value.code is Code.PRESET_INVALID
+
+
+def test_two_nodes_of_one_id_are_refused_and_a_stored_preset_stays(coast: ProjectHandle) -> None:
+    coast.presets.write("Mine", NODES)
+    with pytest.raises(FabulaError, match="'brief'") as refusal:
+        coast.presets.write("Mine", '[{"id": "brief", "content": "A."}, {"id": "brief", "content": "B."}]')
+    assert refusal.value.code is Code.PRESET_INVALID
+    stored = coast.presets.find("Mine")
+    assert stored is not None
+    assert [node.content for node in stored.nodes] == ["Be brief.", ""]
+
+
+def test_a_condition_that_names_no_recipe_skill_or_mode_says_so(coast: ProjectHandle) -> None:
+    data = {
+        "nodes": [
+            {"id": "typo", "content": "A.", "condition": {"modes": ["nvoel", "chat"]}},
+            {"id": "far", "content": "B.", "condition": {"modes": ["qqqqqq"]}},
+            {"id": "good", "content": "C.", "condition": {"modes": ["novel", "continue", "quiz"]}},
+        ]
+    }
+    notes = {row.name: row.note for row in coast.presets.preview(data, reader_language="en").rows}
+    assert notes["typo"] == "no recipe, skill or mode is called 'nvoel'; the nearest is 'novel'"
+    assert notes["far"] == "no recipe, skill or mode is called 'qqqqqq'"
+    assert notes["good"] == ""

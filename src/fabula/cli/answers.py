@@ -10,7 +10,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from fabula.cli.output import describe_error, print_line, printable, quote_name, render, warn
+from fabula.cli.output import describe_error, print_line, printable, quote_name, render, translate, warn
 from fabula.cli.progress import ProgressDisplay
 from fabula.cli.runs import describe_price
 from fabula.cli.value_names import add_rule_number
@@ -155,8 +155,12 @@ class AnswerPrinter:
 def print_verdict(verdict: JudgeVerdict, rule_numbers: Mapping[str, int]) -> None:
     """Print what the judge found, equal findings once, with the numbers of the constraints by id."""
     lines = Counter(
-        f"  {'?' if finding.is_hint else '!'} “{finding.quote}”: "
-        f"{render(add_rule_number(finding.reason, finding.rule_id, rule_numbers))}"
+        translate(
+            "  {sign} “{quote}”: {reason}",
+            sign="?" if finding.is_hint else "!",
+            quote=finding.quote,
+            reason=render(add_rule_number(finding.reason, finding.rule_id, rule_numbers)),
+        )
         for finding in verdict.findings
     )
     for finding, count in lines.items():

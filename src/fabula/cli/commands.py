@@ -19,7 +19,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 from fabula.cli.example_names import translate_example
 from fabula.cli.output import choose_language, current_language, translate, warn
 from fabula.cli.tables import measure_width
-from fabula.core.messages import ENGLISH, Sentence, load_translations, message
+from fabula.core.messages import ENGLISH, Sentence, join_alternatives, load_translations, message
 
 HEADINGS = (
     (
@@ -130,6 +130,7 @@ _TYPES = {
     "list[Path]": "FILE",
 }
 Function = TypeVar("Function", bound=Callable[..., Any])
+_MAX_GROUPS = 4  # that a miss is answered with
 _UNBREAKABLE = re.compile(r"[（“]*(?:[!-~]+|.)[，。；：、！？）”…]*")
 
 
@@ -282,6 +283,19 @@ class RootGroup(TranslatedGroup):
         for heading, names in HEADINGS:
             with formatter.section(heading.template):
                 formatter.write_dl([(name, self.commands[name].get_short_help_str()) for name in names])
+
+    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
+        """Find the command that was typed; one that only groups have is refused with their names."""
+        try:
+            return super().resolve_command(ctx, args)
+        except UsageError:
+            known = [(name, self.commands.get(name)) for _, names in HEADINGS for name in names]
+            groups = [name for name, one in known if isinstance(one, TyperGroup) and args[0] in one.commands]
+            if not groups:
+                raise
+            spelled = join_alternatives([f"fabula {name} {args[0]}" for name in groups[:_MAX_GROUPS]])
+            sentence = message("There is no command {name!r}. Say of what: {commands}.", name=args[0], commands=spelled)
+            ctx.fail(sentence.render(current_language()))
 
     def main(self, *args: Any, **settings: Any) -> Any:
         """Run a command line; one that makes no sense is explained in the language of this run."""

@@ -118,6 +118,6 @@ def _print_details(change: ReversedChange) -> None:
         elif one.before is None:
             print_line(message("  {name}: back", name=one.name))
         else:
-            print_line(f"  {one.name}: {one.before} → {one.after}")
+            say("  {name}: {before} → {after}", name=one.name, before=one.before, after=one.after)
     if change.step.more:
         print_line(plural(change.step.more, "  and {count:,} more place", "  and {count:,} more places"))

@@ -311,6 +311,16 @@ def _name_sources(sources: Iterable[Source]) -> dict[str, Source]:
     """The sources by their names; two of one name are refused, since a recipe could not tell them apart."""
     named: dict[str, Source] = {}
     for source in sources:
+        name = getattr(source, "name", "")
+        if not name or not isinstance(name, str) or not callable(getattr(source, "fragments", None)):
+            raise FabulaError(
+                Code.REQUEST_INVALID,
+                message(
+                    "A source needs a name and `fragments`, and {source} has not both. "
+                    "Make one of a function with `FunctionSource`.",
+                    source=name or getattr(source, "__name__", type(source).__name__),
+                ),
+            )
         if source.name in named:
             raise FabulaError(
                 Code.REQUEST_INVALID,

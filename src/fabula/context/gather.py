@@ -201,7 +201,7 @@ class Gatherer:
                 if isinstance(error, FabulaError) and error.code in _REFUSALS:
                     raise
                 log.warning("source %s left out: %s", source.name, describe_failure(error))
-                kind = "TimeoutError" if isinstance(error, _HangingError) else type(error).__name__
+                kind = "TimeoutError" if isinstance(error, _HangingError) else _name_failure(error)
                 gathered.warnings.append(phrases.format_unavailable(source.unavailable_code, source.name, kind))
                 continue
             if fragments:
@@ -290,6 +290,10 @@ class _Call:
         self.fragments: Sequence[Fragment] = ()
         self.error: Exception | None = None
         self.hangs = False
+
+
+def _name_failure(error: BaseException) -> str:
+    return error.code.value if isinstance(error, FabulaError) else type(error).__name__
 
 
 def describe_failure(error: BaseException) -> str:

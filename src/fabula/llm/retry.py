@@ -2,12 +2,14 @@
 
 A call is attempted again while no text has arrived and another attempt can help; once text has arrived it is never
 repeated or taken back. Reasoning chunks reset the silence timeout. An answer that exceeds any plausible length is cut
-off with an error, and implausible token counts of the provider are replaced by an estimate.
+off with an error, and implausible token counts of the provider are replaced by an estimate. Whatever a provider raises
+becomes a FabulaError, and so does a stream without an end, so that a provider of a program's own ends one answer only.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -15,6 +17,7 @@ from contextlib import aclosing
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fabula.context.gather import describe_failure
 from fabula.core.errors import FabulaError
 from fabula.core.messages import message
 from fabula.core.tracing import record_span
@@ -29,8 +32,18 @@ from fabula.llm.model import (
     Usage,
 )
 from fabula.llm.provider_config import DEFAULT_RETRY_POLICY, RetryPolicy
-from fabula.llm.provider_errors import TIMED_OUT, invalid_answer_error, is_retryable, make_error, requested_delay
+from fabula.llm.provider_errors import (
+    STOPPED,
+    TIMED_OUT,
+    invalid_answer_error,
+    is_retryable,
+    make_error,
+    requested_delay,
+    translate_error,
+)
 from fabula.text.tokens.tokenizer import Tokenizer
+
+log = logging.getLogger("fabula.llm")
 
 _MAX_FACTOR = 4  # a reported count may differ from ours by this factor,
 _TOLERANCE = 1000  # and by so many tokens
@@ -116,9 +129,14 @@ async def _stream_once(
                 async with asyncio.timeout_at(min(clock() + retry_policy.silence_seconds, deadline)):
                     event = await anext(events)
             except StopAsyncIteration:
-                return
+                raise make_error(STOPPED, provider.name) from None
+            except FabulaError:
+                raise
             except TimeoutError as error:
                 raise make_error(TIMED_OUT, provider.name) from error
+            except Exception as error:
+                log.warning("provider %s failed: %s", provider.name, describe_failure(error))
+                raise translate_error(error, provider.name) from error
             if isinstance(event, StreamEnd):
                 if surrogate:
                     yield TextChunk("\N{REPLACEMENT CHARACTER}")
@@ -126,6 +144,8 @@ async def _stream_once(
                     event = replace(event, usage=_verify_usage(event.usage, call, "".join(chunks), tokenizer))
                 yield event
                 return
+            if not isinstance(event, TextChunk):
+                raise invalid_answer_error(provider.name)
             text, surrogate = _join_surrogates(surrogate + event.text)
             if text or event.tool_calls:
                 chunks.append(text)

@@ -140,11 +140,15 @@ def _validate(preset: Preset) -> Preset:
         raise _refuse(
             message("A preset may have {limit} nodes, and this one has {count}.", limit=MAX_NODES, count=count)
         )
+    ids = [node.id for node in preset.nodes if node.id]
+    twice = next((ident for ident in ids if ids.count(ident) > 1), None)
     try:
         valid = validate_preset(preset)
         complete_preset(valid, NOVEL.preset)
     except FabulaError as error:
         raise _refuse(error.message, error.code) from error
+    if twice is not None:
+        raise _refuse(message("Two nodes of this preset have the id {name!r}. Give one of them another.", name=twice))
     return valid
 
 

@@ -2,7 +2,7 @@
 
 The layout follows the rules of `context.place` without a request: identity first, then layers and anchors in order,
 with messages beside them, or inside the conversation by depth. It also lists disabled nodes, and says which messages
-name an anchor that does not exist.
+name an anchor, a recipe, a skill or a mode that does not exist.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from fabula.context.recipes import Condition, InjectionStrategy, Node, Preset, UserProfile, complete_preset
 from fabula.core.messages import Sentence, join_names, message, plural
+from fabula.core.similar_names import find_similar_names
 
 RowKind = Literal["identity", "anchor", "message", "history", "off"]
 EXCERPT_LENGTH = 60
@@ -34,9 +35,17 @@ class LayoutRow(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def make_layout(
-    preset: Preset, skeleton: Preset, profile: UserProfile | None = None, *, language: str = "en"
+    preset: Preset,
+    skeleton: Preset,
+    profile: UserProfile | None = None,
+    *,
+    language: str = "en",
+    modes: Collection[str] | None = None,
 ) -> list[LayoutRow]:
-    """Lay out a preset on the skeleton of a recipe; conditions and notes are in that language."""
+    """Lay out a preset on the skeleton of a recipe; conditions and notes are in that language.
+
+    `modes` are the names of all recipes, skills and modes that a condition may have, where they are known.
+    """
     complete = complete_preset(preset, skeleton, profile)
     anchors = {node.anchor for node in complete.nodes if node.anchor}
     rows = [LayoutRow(kind="identity", name="identity", role="system")]
@@ -49,7 +58,7 @@ def make_layout(
             continue
         row = LayoutRow(kind="anchor", name=anchor or "", role=node.role or "", excerpt=_shorten(node.content))
         if anchor is None:
-            row = _message_row(name, node, anchors, language)
+            row = _message_row(name, node, anchors, modes, language)
         if strategy is not None and strategy.depth is not None:
             by_depth.setdefault(strategy.depth, []).append(row)
         elif strategy is not None and strategy.anchor_target in anchors:
@@ -116,13 +125,16 @@ def _history_rows(role: str, by_depth: Mapping[int, Sequence[LayoutRow]], langua
     return rows
 
 
-def _message_row(name: str, node: Node, anchors: Collection[str], language: str) -> LayoutRow:
-    strategy, note = node.injection_strategy or InjectionStrategy(), ""
+def _message_row(
+    name: str, node: Node, anchors: Collection[str], modes: Collection[str] | None, language: str
+) -> LayoutRow:
+    strategy, notes = node.injection_strategy or InjectionStrategy(), []
     if strategy.depth is None and strategy.anchor_target is not None and strategy.anchor_target not in anchors:
-        sentence = message(
-            "the anchor {anchor!r} is not here, so it stands where it is listed", anchor=strategy.anchor_target
+        notes.append(
+            message("the anchor {anchor!r} is not here, so it stands where it is listed", anchor=strategy.anchor_target)
         )
-        note = sentence.render(language)
+    if modes is not None and node.condition is not None:
+        notes += [_note_missing_mode(mode, modes) for mode in node.condition.modes if mode not in modes]
     return LayoutRow(
         kind="message",
         name=name,
@@ -131,8 +143,16 @@ def _message_row(name: str, node: Node, anchors: Collection[str], language: str)
         depth=strategy.depth,
         order=strategy.order if node.injection_strategy is not None else None,
         condition=describe_condition(node.condition, language) if node.condition is not None else "",
-        note=note,
+        note=message("; ").render(language).join(note.render(language) for note in notes),
     )
+
+
+def _note_missing_mode(name: str, modes: Collection[str]) -> Sentence:
+    for nearest in find_similar_names(name, sorted(modes), most=1):
+        return message(
+            "no recipe, skill or mode is called {name!r}; the nearest is {nearest!r}", name=name, nearest=nearest
+        )
+    return message("no recipe, skill or mode is called {name!r}", name=name)
 
 
 def _by_order(rows: Iterable[LayoutRow]) -> list[LayoutRow]:

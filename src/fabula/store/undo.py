@@ -32,6 +32,7 @@ from fabula.store.schema import all_tables, key_columns, match_keys, table_info
 from fabula.store.tables import LOCAL_USER, projects, undo_steps, user_undo_steps
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 from fabula.text.diff import find_edits
+from fabula.text.lookup import quote_sentence
 
 MAX_STEPS = 100
 MAX_CHARACTERS = 50_000_000  # of all steps of a project
@@ -310,7 +311,7 @@ def _check_unchanged(tx: ReadTransaction, row_changes: Sequence[RowChange]) -> t
             if same or _gives_way(table, change, now):
                 kept.append(change)
             elif not _is_derived(table, now):
-                changed.append(change.name)
+                changed.append(_find_owner_name(tx, table, change) or change.name)
     return kept, changed
 
 
@@ -334,7 +335,7 @@ def _find_used(
 def _refuse(step: UndoStep, changed: Sequence[str]) -> FabulaError:
     """The refusal of a step whose rows were changed since."""
     more = len(changed) - _LISTED
-    names: list[str | Sentence] = [*changed[:_LISTED]]
+    names: list[str | Sentence] = [*map(quote_sentence, changed[:_LISTED])]
     if more > 0:
         names.append(message("{count} more", count=more))
     return FabulaError(
@@ -357,6 +358,8 @@ def _describe(reading: ReadTransaction, row_changes: Sequence[RowChange]) -> Ite
         current = _load_rows(reading, table, [change.key for change in own])
         for change in own:
             now = current.get(change.key)
+            if _find_owner_name(reading, table, change):
+                continue  # a mark or a pin, which people see with its owner
             if change.old is None or now is None:
                 before, after = (change.name, None) if change.old is None else (None, change.name)
                 yield UndoDetail(name=change.name, before=before, after=after), 1
@@ -495,6 +498,16 @@ def _find_name(values: Values, key: Key) -> str:
     name = next((str(values[column]) for column in _NAME_COLUMNS if values.get(column)), ", ".join(map(str, key)))
     words = " ".join(name.split())
     return words if len(words) <= _MAX_NAME else f"{words[: _MAX_NAME - 1]}…"
+
+
+def _find_owner_name(reading: ReadTransaction, table: Table, change: RowChange) -> str:
+    """The name of what a row belongs to that has none of its own and is called by the id of that; else nothing."""
+    for reference in table.foreign_keys:
+        if reference.parent.name in _NAME_COLUMNS and reference.column.name == "id":
+            owner = reading.row(reference.column.table, id=change.name)
+            if owner is not None:
+                return _find_name(_values_of(reference.column.table, owner), (change.name,))
+    return ""
 
 
 def _encode_rows(row_changes: Sequence[RowChange]) -> dict[str, Any]:

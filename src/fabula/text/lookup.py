@@ -115,13 +115,17 @@ def find_by_name(
     for name in find_similar_names(wanted, owners, most=LISTED, fold=fold_name):
         similar.setdefault(owners[name], name)
     if similar:
-        hint = message("Did you mean {names}?", names=join_alternatives([*similar.values()][:MAX_NAMED]))
+        hint = message(
+            "Did you mean {names}?", names=join_alternatives([*map(quote_sentence, similar.values())][:MAX_NAMED])
+        )
     elif not known:
         hint = message("There are none yet.")
     elif label_of is not None:
         hint = message("There are: {names}.", names=join_names([label_of(thing) for thing in known]))
     elif len(known) <= MAX_NAMED and not only_similar:
-        hint = message("There are: {names}.", names=join_names(dict.fromkeys(names[0] for names in every)))
+        hint = message(
+            "There are: {names}.", names=join_names(dict.fromkeys(quote_sentence(names[0]) for names in every))
+        )
     else:
         hint = message("None has a name like it.")
     raise _refuse_miss(wanted, what, hint, code)
@@ -156,11 +160,18 @@ def find_by_whole_name(
         number_of=_number_nothing,
     )
     if near and not found:
-        names = [*dict.fromkeys(next(iter(names_of(thing)), id_of(thing)) for thing in near[:MAX_NAMED])]
+        names = [
+            *dict.fromkeys(quote_sentence(next(iter(names_of(thing)), id_of(thing))) for thing in near[:MAX_NAMED])
+        ]
         raise _refuse_miss(wanted, what, message("Did you mean {names}?", names=join_alternatives(names)), code)
     return find_by_name(
         known, wanted, what=what, id_of=id_of, names_of=names_of, number_of=_number_nothing, code=code, found=found
     )
+
+
+def quote_sentence(name: str) -> str:
+    """Return a name as a sentence holds it: one that is a sentence itself, such as a rule, in quotation marks."""
+    return f"“{name}”" if name.endswith((".", "!", "?", "…", "。", "！", "？")) else name
 
 
 def _is_part(wanted: str, name: str) -> bool:

@@ -165,9 +165,9 @@ class CodexVerbs(ProjectVerbs):
 
     def remove(self, entry: str) -> Entry:
         """Remove an entry with its progressions, pins and relations; return what it was."""
-        known = self._entries()
-        with self._write(label_removal(message("entry"), entry)) as tx:
-            found = edits.get(tx, find_entry(known, entry).id).entry
+        owner = find_entry(self._entries(), entry)
+        with self._write(label_removal(message("entry"), owner.name)) as tx:
+            found = edits.get(tx, owner.id).entry
             edits.remove(tx, found.id)
         return found
 
@@ -431,7 +431,7 @@ class CodexVerbs(ProjectVerbs):
         """
         known = self._entries()
         found, named = find_entry(known, name), [find_entry(known, other) for other in others]
-        with self._write(label_change(message("entry"), name)) as tx:
+        with self._write(label_change(message("entry"), found.name)) as tx:
             if tx.row(entry_rows, id=found.id) is None:
                 edits.create(tx, Entry(id=found.id, type=found.type, name=found.name))
             yield tx, found, named

@@ -171,6 +171,7 @@ class ConstraintVerbs(ProjectVerbs):
             constraint_id = _find_id(tx, constraint_id)
             edits.update(tx, constraint_id, values if text is None else {**values, "text": text})
             stored = edits.get(tx, constraint_id).constraint
+            tx.undo_label = label_change(message("constraint"), stored.text)
             self._check_span(stored)
         return self._explain(stored)
 
@@ -179,6 +180,7 @@ class ConstraintVerbs(ProjectVerbs):
         with self._write(label_removal(message("constraint"), constraint_id)) as tx:
             found = _find_id(tx, constraint_id)
             removed = self._explain(edits.get(tx, found).constraint)
+            tx.undo_label = label_removal(message("constraint"), removed.constraint.text)
             edits.delete(tx, found)
         return removed
 

@@ -16,6 +16,7 @@ from fabula.conversation.edits import ConversationRecord, MessageEvent
 from fabula.conversation.history import HistoryPage, ParticipantMatch, TreeMessage
 from fabula.conversation.message_search import FoundMessage, search_messages
 from fabula.conversation.model import DEFAULT_NOTE_DEPTH, GREETING, NOTE, AuthorNote, Message, MessageKind
+from fabula.conversation.modes.registry import find_mode_name
 from fabula.conversation.participants import (
     Participant,
     Participants,
@@ -81,18 +82,18 @@ class ConversationVerbs(ProjectVerbs):
     def start(
         self, participants: Sequence[str] = (), *, title: str = "", mode: str = "", greeting: str = ""
     ) -> ConversationRecord:
-        """Start a conversation with these participants, by id, name or alias.
+        """Start a conversation with these participants, by id, name or alias; a character of the codex becomes one.
 
         `greeting` names the participant who speaks first, with the first message of their card. The card's other
         greetings are its alternatives, which `list_siblings` lists and `select` chooses.
         """
         view = self._view
         with self._write(label_addition(message("conversation"), title or ", ".join(participants) or "…")) as tx:
-            ids = [find_participant(view, tx, name) for name in participants]
-            host = find_participant(view, tx, greeting) if greeting else ""
+            ids = [ensure_participant(view, tx, name) for name in participants]
+            host = ensure_participant(view, tx, greeting) if greeting else ""
             if host and host not in ids:
                 ids.append(host)
-            ident = edits.start_conversation(tx, participants=ids, title=title, mode=mode)
+            ident = edits.start_conversation(tx, participants=ids, title=title, mode=self._find_mode(mode))
             if host:
                 greet(tx, view, ident, get_participant(tx, host), ids)
             return edits.get_conversation(tx, ident)
@@ -311,6 +312,7 @@ class ConversationVerbs(ProjectVerbs):
         """Pin a message, or some words of it, which chats are then told word for word; None lets go of it."""
         with self._write(label_change(message("message"), message_name)) as tx:
             ident = find_message(tx, conversation, message_name)
+            tx.undo_label = label_change(message("message"), edits.get_message(tx, ident).content)
             edits.pin_message(tx, ident, words)
             return edits.get_message(tx, ident)
 
@@ -318,6 +320,7 @@ class ConversationVerbs(ProjectVerbs):
         """Delete a message; what followed on from it follows on from the message before."""
         with self._write(label_removal(message("message"), message_name)) as tx:
             ident = find_message(tx, conversation, message_name)
+            tx.undo_label = label_removal(message("message"), edits.get_message(tx, ident).content)
             return history.delete_message(tx, ident, expected=expected_version)
 
     def undo_delete(self) -> UndoStep:
@@ -340,6 +343,11 @@ class ConversationVerbs(ProjectVerbs):
                     ),
                 )
             return undo.undo(tx)
+
+    def _find_mode(self, mode: str) -> str:
+        """Return the name of the mode that a spelling means, of the project's own too; none is none."""
+        own = self._project.chat_modes.own if self._project.chat_modes is not None else ()
+        return mode and find_mode_name(mode, own)
 
     def _find_title(self, conversation: str) -> str:
         """Return the title of a conversation that a spelling means; what was typed, where it has none."""

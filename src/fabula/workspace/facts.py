@@ -135,7 +135,8 @@ class FactVerbs(ProjectVerbs):
     def use(self, entry: str, fact: str, use: str, *, known_to: Sequence[str] = ()) -> UsedFact:
         """Make a description, a progression, knowledge or a constraint of a fact; it is not listed again.
 
-        Knowledge is a progression that only those named in `known_to` may know.
+        Refused where the description or a progression of the entry has this sentence already. Knowledge is a
+        progression that only those named in `known_to` may know.
         """
         kind = read_choice(use, FactUse, "use")
         view, owner, found = self._view, self._find_entry(entry), self.find(entry, fact)
@@ -143,6 +144,13 @@ class FactVerbs(ProjectVerbs):
             raise FabulaError(
                 Code.CODEX_INVALID,
                 message("Say who knows it where a fact becomes knowledge, and only there. Nothing was changed."),
+            )
+        if kind is not FactUse.CONSTRAINT and any(
+            found.text in said for said in (owner.description, *(one.text for one in owner.progressions))
+        ):
+            raise FabulaError(
+                Code.STORE_DUPLICATE,
+                message("{name} says that already: “{text}”. Nothing was changed.", name=owner.name, text=found.text),
             )
         with self._write(message("fact used: {name}", name=owner.name)) as tx:
             if (

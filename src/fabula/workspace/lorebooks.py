@@ -204,6 +204,7 @@ class LorebookVerbs(ProjectVerbs):
         """Add an entry, with fields by their names in world info; return the book and the entry's number."""
         with self._write(label_change(message("lorebook"), book)) as tx:
             found = find_lorebook(tx, book)
+            tx.undo_label = label_change(message("lorebook"), found.name)
             changed, uid = editing.add_entry(found, **fields)
             return _save(tx, found, changed), uid
 
@@ -211,12 +212,14 @@ class LorebookVerbs(ProjectVerbs):
         """Change some fields of an entry; all others stay as they came."""
         with self._write(label_change(message("lorebook"), book)) as tx:
             found = find_lorebook(tx, book)
+            tx.undo_label = label_change(message("lorebook"), found.name)
             return _save(tx, found, editing.patch_entry(found, editing.find_uid(found, entry), **fields))
 
     def remove_entry(self, book: str, entry: str | int) -> Lorebook:
         """Remove an entry."""
         with self._write(label_change(message("lorebook"), book)) as tx:
             found = find_lorebook(tx, book)
+            tx.undo_label = label_change(message("lorebook"), found.name)
             return _save(tx, found, editing.remove_entry(found, editing.find_uid(found, entry)))
 
     def limit_entry(
@@ -235,6 +238,7 @@ class LorebookVerbs(ProjectVerbs):
         view = self._view
         with self._write(label_change(message("lorebook"), book)) as tx:
             found = find_lorebook(tx, book)
+            tx.undo_label = label_change(message("lorebook"), found.name)
             uid = editing.find_uid(found, entry)
             known = next((one for one in editing.parse_lorebook(found).book.entries if one.uid == uid), None)
             story = (known.story if known is not None else None) or StoryLimits()
@@ -250,12 +254,14 @@ class LorebookVerbs(ProjectVerbs):
         """Use a book or use it no longer, by the rules it has or by others."""
         with self._write(label_change(message("lorebook"), book)) as tx:
             found = find_lorebook(tx, book)
+            tx.undo_label = label_change(message("lorebook"), found.name)
             return _save(tx, found, replace(found, active=active, rules=rules or found.rules))
 
     def remove(self, book: str) -> Lorebook:
         """Remove a book; return what it was."""
         with self._write(label_removal(message("lorebook"), book)) as tx:
             found = find_lorebook(tx, book)
+            tx.undo_label = label_removal(message("lorebook"), found.name)
             edits.remove_lorebook(tx, found.id, expected=found.version)
         return found
 
@@ -268,6 +274,7 @@ class LorebookVerbs(ProjectVerbs):
         """
         with self._write(label_change(message("lorebook"), book)) as tx:
             found = find_lorebook(tx, book)
+            tx.undo_label = label_change(message("lorebook"), found.name)
             entries = convert_to_codex(found)
             codex_edits.put_all(tx, entries)
             if not keep_active:

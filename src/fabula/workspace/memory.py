@@ -132,6 +132,7 @@ class MemoryVerbs(ProjectVerbs):
         """Confirm a proposal, or a memory that fades; perhaps for all books, or as a constraint too."""
         with self._write(label_change(message("memory"), memory)) as tx:
             found = _find(tx, memory, of_user)
+            tx.undo_label = label_change(message("memory"), found.item.text)
             scope = found.scope
             item = edits.confirm_memory(tx, found.item.id, today=current_timestamp(), scope=scope)
             if as_constraint:
@@ -144,6 +145,7 @@ class MemoryVerbs(ProjectVerbs):
         """Dismiss a proposal; the same evidence does not bring it back."""
         with self._write(label_change(message("memory"), memory)) as tx:
             found = _find(tx, memory, of_user)
+            tx.undo_label = label_change(message("memory"), found.item.text)
             return _make_record(edits.dismiss_memory(tx, found.item.id, scope=found.scope), found.scope)
 
     def edit(
@@ -162,12 +164,14 @@ class MemoryVerbs(ProjectVerbs):
             if since is not None:
                 values["since"] = read_place(tx, since)
             found = _find(tx, memory, of_user)
+            tx.undo_label = label_change(message("memory"), found.item.text)
             return _make_record(edits.edit_memory(tx, found.item.id, values, scope=found.scope), found.scope)
 
     def forget(self, memory: str, *, of_user: bool = False) -> MemoryRecord:
         """Forget a memory for good, with its evidence; return what it was."""
         with self._write(label_removal(message("memory"), memory)) as tx:
             found = _find(tx, memory, of_user)
+            tx.undo_label = label_removal(message("memory"), found.item.text)
             edits.forget_memory(tx, found.item.id, scope=found.scope)
         return _make_record(found.item, found.scope)
 

@@ -52,6 +52,7 @@ class OutlineVerbs(ProjectVerbs):
         """Put the beats of a document in another order; `items` names each of them once."""
         with self._write(label_change(message("outline"), document)) as tx:
             ident = find_chapter(tx, document)
+            tx.undo_label = label_change(message("outline"), tx.require(documents, id=ident).title)
             known = _load(tx, ident)
             order = [_find_in(known, item).id for item in items]
             if sorted(order) != sorted(one.id for one in known):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fabula.conversation import participant_texts
 from fabula.conversation.participant_texts import ParticipantText, ParticipantTextKind
+from fabula.conversation.participants import get_participant
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, message
 from fabula.store.transaction import ReadTransaction
@@ -51,6 +52,7 @@ class ParticipantTextVerbs(ProjectVerbs):
         view = self._view
         with self._write(label_change(_NAMES[kind], item)) as tx:
             found = _find_item(tx, kind, find_participant(view, tx, participant), item)
+            tx.undo_label = label_change(_NAMES[kind], found.text)
             return participant_texts.edit_text(
                 tx, kind, found, text=text, is_private=is_private, expected=expected_version
             )
@@ -62,6 +64,7 @@ class ParticipantTextVerbs(ProjectVerbs):
         view = self._view
         with self._write(label_removal(_NAMES[kind], item)) as tx:
             found = _find_item(tx, kind, find_participant(view, tx, participant), item)
+            tx.undo_label = label_removal(_NAMES[kind], found.text)
             participant_texts.remove_text(tx, kind, found.id, expected=expected_version)
             return found
 
@@ -70,6 +73,7 @@ class ParticipantTextVerbs(ProjectVerbs):
         view = self._view
         with self._write(label_change(_NAMES[kind], participant)) as tx:
             ident = find_participant(view, tx, participant)
+            tx.undo_label = label_change(_NAMES[kind], get_participant(tx, ident).name)
             order = [_find_item(tx, kind, ident, item) for item in items]
             known = participant_texts.list_texts(tx, kind, ident)
             if sorted(one.id for one in order) != sorted(one.id for one in known):

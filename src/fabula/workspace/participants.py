@@ -172,6 +172,7 @@ class ParticipantVerbs(ProjectVerbs):
         view = self._view
         with self._write(label_change(message("participant"), name)) as tx:
             known = get_participant(tx, find_participant(view, tx, name))
+            tx.undo_label = label_change(message("participant"), known.name or known.id)
             if values.get("card"):
                 values["card"] = check_card_book(find_lorebook(tx, values["card"]))
             return save_participant(tx, replace(known, **values), expected=expected_version)
@@ -187,6 +188,7 @@ class ParticipantVerbs(ProjectVerbs):
         view = self._view
         with self._write(label_change(message("participant"), name)) as tx:
             known = get_participant(tx, find_participant(view, tx, name))
+            tx.undo_label = label_change(message("participant"), known.name or known.id)
             revisions = {one.revision: one.persona for one in list_personas(tx, known)}
             if revision not in revisions:
                 raise FabulaError(
@@ -244,6 +246,7 @@ class ParticipantVerbs(ProjectVerbs):
         view = self._view
         with self._write(label_change(message("participant"), name)) as tx:
             known = get_participant(tx, find_participant(view, tx, name))
+            tx.undo_label = label_change(message("participant"), known.name or known.id)
             stored = save_participant(tx, replace(known, card=write_card(tx, known, changes)), is_revised=True)
             return read_card(tx, stored) or CardTexts()
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from fabula.context.phrases import IDENTITY
 from fabula.context.recipes import RECIPES, Preset, UserProfile, available_anchors, validate_preset
+from fabula.conversation.modes.registry import list_modes
 from fabula.core.errors import Code
 from fabula.core.messages import message
 from fabula.core.view import Language
@@ -17,6 +18,7 @@ from fabula.manuscript import projects
 from fabula.presets import edits
 from fabula.presets.edits import StoredPreset
 from fabula.presets.layout import LayoutRow, make_layout
+from fabula.skills.files import Skills, load_built_in
 from fabula.store.transaction import ReadTransaction
 from fabula.text.lookup import find_by_name
 from fabula.workspace.verbs import ProjectVerbs, label_change, label_removal
@@ -108,8 +110,16 @@ class PresetVerbs(ProjectVerbs):
         )
         view = self._view
         profile, language = view.snapshot(UserProfile), reader_language or view.project.language
-        rows = make_layout(preset or NO_PRESET, chosen.preset, profile, language=language)
+        shown = preset or NO_PRESET
+        modes = self._list_mode_names() if any(one.condition and one.condition.modes for one in shown.nodes) else None
+        rows = make_layout(shown, chosen.preset, profile, language=language, modes=modes)
         return PresetLayout(preset, chosen.name, rows)
+
+    def _list_mode_names(self) -> set[str]:
+        """List what a condition may name as a mode: recipes, skills, and modes of conversations."""
+        skills = (self._view.snapshot(Skills) or load_built_in()).skills
+        own = self._project.chat_modes.own if self._project.chat_modes is not None else ()
+        return {*RECIPES, *skills, *list_modes(), *own}
 
 
 def _find(reading: ReadTransaction, name: str) -> Preset:

@@ -15,6 +15,7 @@ from fabula.jobs.triggers.recap_settings import RECAP_SETTINGS, read_recap_rules
 from fabula.settings.values import read_values
 from fabula.store.transaction import ReadTransaction
 from fabula.text.lookup import find_by_name
+from fabula.workspace.conversations import get_title
 from fabula.workspace.names import find_conversation
 from fabula.workspace.verbs import ProjectVerbs, label_change, label_removal
 
@@ -36,20 +37,23 @@ class RecapVerbs(ProjectVerbs):
 
     def edit(self, conversation: str, item: str, text: str, *, expected_version: int | None = None) -> RecapEntry:
         """Replace the text of a summary or recap by a person's; no job replaces that."""
-        with self._write(label_change(message("recap"), item)) as tx:
+        with self._write(label_change(message("recap"), conversation)) as tx:
+            tx.undo_label = label_change(message("recap"), get_title(tx, conversation))
             item = _find_item(tx, conversation, item)
             max_chars = read_recap_rules(tx)[0].max_chars
             return editing.edit_recap(tx, item, text, max_chars=max_chars, expected=expected_version)
 
     def remove(self, conversation: str, item: str, *, expected_version: int | None = None) -> None:
         """Remove a summary or recap; only a rebuild makes it again."""
-        with self._write(label_removal(message("recap"), item)) as tx:
+        with self._write(label_removal(message("recap"), conversation)) as tx:
+            tx.undo_label = label_removal(message("recap"), get_title(tx, conversation))
             item = _find_item(tx, conversation, item)
             editing.remove_recap(tx, item, expected=expected_version)
 
     def reorder(self, conversation: str, items: Sequence[str]) -> None:
         """Put the recaps of a conversation in another order; `items` names each of them once."""
         with self._write(label_change(message("recap"), conversation)) as tx:
+            tx.undo_label = label_change(message("recap"), get_title(tx, conversation))
             editing.reorder_recaps(tx, find_conversation(None, tx, conversation), items)
 
     def rebuild(self, conversation: str) -> str:

@@ -72,6 +72,7 @@ class SynopsisVerbs(ProjectVerbs):
         characters = _find_characters(view)
         with self._write(label_change(message("synopsis"), chapter)) as tx:
             (found,) = _find_chapters(view, editing.list_synopses(tx), [chapter])
+            tx.undo_label = label_change(message("synopsis"), found.title)
             editing.write_synopsis(tx, found.document_id, text)
             records = editing.list_synopses(tx, characters)
         return next(one for one in records if one.document_id == found.document_id)
@@ -81,6 +82,7 @@ class SynopsisVerbs(ProjectVerbs):
         view = self._view
         with self._write(label_removal(message("synopsis"), chapter)) as tx:
             (found,) = _find_chapters(view, editing.list_synopses(tx), [chapter])
+            tx.undo_label = label_removal(message("synopsis"), found.title)
             editing.remove_synopsis(tx, found.document_id)
         return found
 

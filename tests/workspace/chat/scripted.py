@@ -16,15 +16,16 @@ from fabula.workspace.project import ProjectHandle
 _TURN = re.compile(r"\[(.+) speaks next\.|【接下来由(.+?)发言")
 Script = Callable[[str, str], str]  # who is asked, and the prompt; the answer
 Event = TypeVar("Event")
+_FAILURE = FabulaError(Code.LLM_REFUSED, message("This model failed."))
 
 
 class ScriptedProvider:
-    """Answers by who is asked; `FAIL` anywhere in an answer breaks the stream there."""
+    """Answers by who is asked; `FAIL` anywhere in an answer breaks the stream there, with an error that it is given."""
 
     name = "scripted"
 
-    def __init__(self, script: Script = lambda who, _: f"I am {who}.") -> None:
-        self.script = script
+    def __init__(self, script: Script = lambda who, _: f"I am {who}.", failure: Exception = _FAILURE) -> None:
+        self.script, self.failure = script, failure
         self.prompts: list[tuple[str, str]] = []  # who was asked, and the whole prompt
 
     async def stream(self, call: ModelCall) -> AsyncGenerator[StreamEvent, None]:
@@ -37,7 +38,7 @@ class ScriptedProvider:
             await asyncio.sleep(0)
             yield TextChunk(piece)
         if fails:
-            raise FabulaError(Code.LLM_REFUSED, message("This model failed."))
+            raise self.failure
         yield StreamEnd(usage=Usage(input_tokens=len(prompt), output_tokens=len(answer)))
 
     async def aclose(self) -> None: ...

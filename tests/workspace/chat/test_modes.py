@@ -524,6 +524,22 @@ def test_the_talkative_speak_and_the_silent_do_not(pier: ProjectHandle) -> None:
     refuse(Code.REQUEST_INVALID, lambda: pier.chat.set_mode("Pier", "group", state={"choice": "loudness"}))
 
 
+def test_a_group_takes_names_and_refuses_words_that_it_does_not_know(pier: ProjectHandle) -> None:
+    quiet = {"Mara": 0, "Captain": 0, "Bo": 0, "persona:Cleo": 1}
+    pier.chat.set_mode("Pier", "group", state={"talkativeness": quiet})
+    assert talk(pier, "Hello?") == ["Cleo"]
+    pier.chat.set_mode("Pier", "quiz")
+    pier.chat.set_mode("Pier", "group")
+    assert talk(pier, "Hello?") == ["Cleo"], "the state of the mode is there again"
+    sentence = refuse(Code.REQUEST_INVALID, lambda: pier.chat.set_mode("Pier", "group", state={"choise": "turn"}))
+    assert "'choise'" in sentence
+    assert "choice" in sentence
+    sentence = refuse(
+        Code.REQUEST_INVALID, lambda: pier.chat.set_mode("Pier", "group", state={"talkativeness": {"Zed": 3}})
+    )
+    assert "Zed" in sentence
+
+
 def test_a_card_says_how_talkative_its_character_is(pier: ProjectHandle) -> None:
     for name, number in (("Bo", 1.0), ("Mara", 0.0), ("Cleo", 0.0)):
         pier.participants.edit_card(name, talkativeness=number)

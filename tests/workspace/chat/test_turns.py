@@ -132,6 +132,19 @@ def test_what_one_said_stays_when_another_fails_and_the_failed_one_is_asked_agai
     assert events[-1] == TurnEnd(conversation_id=failed_conversation(pier), mode="free_chat", mode_state={})
 
 
+def test_a_provider_that_raises_an_error_of_its_own_costs_one_reply(pier: ProjectHandle) -> None:
+    def script(who: str, _: str) -> str:
+        return "A lot of FAIL" if who == "Bo" else f"I am {who}."
+
+    model = ScriptedProvider(script, ConnectionError("the socket was closed"))
+    events = collect(pier.chat.send("Pier", "Hello.", model=model))
+    assert failures(events) == {"Bo": Code.LLM_GONE}
+    assert replies(events) == {"Mara": "I am Mara.", "Cleo": "I am Cleo."}
+    assert [event.text for event in pick(events, ReplyFailed)] == ["A lot of"]
+    assert isinstance(events[-1], TurnEnd)
+    assert events[-1].waiting == ("persona:Bo",)
+
+
 def failed_conversation(project: ProjectHandle) -> str:
     return project.chat.get("Pier").record.id
 

@@ -19,6 +19,7 @@ from fabula.core.messages import Sentence, join_alternatives, message
 SpeakerChoice = Literal["talkativeness", "turn", "mention", "hand"]
 DEFAULT_TALKATIVENESS = 0.5
 DEFAULT_MAX_REPLIES = 3  # to one message
+_STATE = ("choice", "max_replies", "talkativeness", "last", "replies")  # the first three are a person's
 
 
 class GroupMode(Mode):
@@ -27,20 +28,29 @@ class GroupMode(Mode):
     options = ("choice", "max_replies")
 
     def start(self, turn: Turn) -> ModeStart:
-        """Begin; an unknown way to choose who speaks, or a talkativeness that is none, is refused."""
+        """Begin; an unknown word or way to choose who speaks, or a talkativeness that is none, is refused."""
+        for word in turn.state:
+            if word not in _STATE:
+                known = join_alternatives(_STATE[:3])
+                raise _refuse(message("The mode 'group' has no {word!r}. There are: {known}.", word=word, known=known))
         choice = turn.state.get("choice", "talkativeness")
         if choice not in get_args(SpeakerChoice):
             known = join_alternatives(get_args(SpeakerChoice))
             raise _refuse(
                 message("{name!r} is no way to choose who speaks. There are: {known}.", name=choice, known=known)
             )
-        for who, value in turn.state.get("talkativeness", {}).items():
+        ids = {name: ident for ident, names in turn.names.items() for name in (*names, ident)}
+        numbers = {ids.get(who, who): value for who, value in turn.state.get("talkativeness", {}).items()}
+        for who, value in numbers.items():
             if not isinstance(value, int | float) or not 0 <= value <= 1:
-                raise _refuse(message("The talkativeness of {name} is a number from 0 to 1.", name=turn.name_of(who)))
+                raise _refuse(
+                    message("The talkativeness of {name} is a number from 0 to 1.", name=turn.name_of(who) or who)
+                )
         most = str(turn.state.get("max_replies", DEFAULT_MAX_REPLIES))
         if not most.isdecimal() or int(most) < 1:
             raise _refuse(message("How many reply to one message (max_replies) is a whole number from 1 on."))
-        return ModeStart(state={**turn.state, "choice": choice, "max_replies": int(most)})
+        told = {"talkativeness": numbers} if numbers else {}
+        return ModeStart(state={**turn.state, **told, "choice": choice, "max_replies": int(most)})
 
     def route(self, turn: Turn) -> Step:
         """Let the mentioned speak, else whom the choice gives."""
