@@ -537,3 +537,12 @@ def test_bad_bodies_are_refused_in_openais_form(server: RunningServer, body: byt
         answer = client.post("/v1/chat/completions", content=body, headers={"content-type": "application/json"})
     assert 400 <= answer.status_code < 500
     assert answer.json()["error"]["code"] == code
+
+
+def test_a_role_that_there_is_not_is_refused_with_those_that_there_are(server: RunningServer) -> None:
+    for role, said in (("wizard", "write assistant, developer"), ("usr", "the nearest is 'user'")):
+        body = {"model": "fabula/Harbour", "messages": [{"role": role, "content": "x"}]}
+        with server.client() as client:
+            error = client.post("/v1/chat/completions", json=body).json()["error"]
+        assert error["code"] == "CONTEXT_REQUEST_INVALID"
+        assert said in error["message"]
