@@ -358,6 +358,21 @@ def test_a_failure_in_the_middle_of_a_stream_says_so(server: RunningServer, mode
     assert lines[-1]["error"]["code"] == "LLM_GONE"
 
 
+def test_a_fault_in_the_middle_of_a_stream_is_told_and_logged_without_its_text(
+    server: RunningServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: object) -> str:
+        raise RuntimeError("the heir is Mara")
+
+    monkeypatch.setattr("fabula.server.completions.name_finish_reason", fail)
+    body = {"model": "fabula/Harbour", "stream": True, "messages": [{"role": "user", "content": "Hello"}]}
+    with server.client() as client:
+        lines = [line for line in client.post("/v1/chat/completions", json=body).text.splitlines() if line]
+    assert '"code":"SERVER_FAILED"' in lines[-1]
+    assert "RuntimeError" in caplog.text
+    assert "heir" not in caplog.text + lines[-1]
+
+
 def test_a_client_that_leaves_stops_the_model(server: RunningServer, model: ModelServer) -> None:
     async def script(exchange: Exchange) -> None:
         await start_answer(exchange, "openai", "The cap")
