@@ -33,7 +33,7 @@ class Lamp(Struct, forbid_unknown_fields=True):
         ({"name": "a", "colour": "gren"}, "`colour` cannot be 'gren'; the nearest is 'green'"),
         ({"name": "a", "colour": "#"}, "`colour` cannot be '#'; write green or red"),
         ({"name": "a", "color": "red"}, "there is no 'color'; the nearest is 'colour'"),
-        ({"name": "a", "zzz": 1}, "there is no 'zzz'"),
+        ({"name": "a", "zzz": 1}, "there is no 'zzz'; there are name, colour, height, parts"),
         ({}, "`name` is missing"),
         ({"name": 1}, "`name` must be a text"),
         ({"name": ""}, "`name` is shorter than 1"),

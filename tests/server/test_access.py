@@ -345,6 +345,34 @@ def test_a_key_has_no_right_that_its_account_lacks(
         assert client.post("/api/keys", json=body).status_code == 201
 
 
+def test_a_refusal_says_which_right_is_missing_and_who_can_give_it(workspace: Workspace, story: ProjectHandle) -> None:
+    workspace.people.add("ann")
+    workspace.people.set_role("ann", story.id, "reader")
+    workspace.people.add("bo")
+    workspace.people.set_role("bo", story.id, "owner")
+    reader = workspace.people.create_key("a", person="ann")
+    limited = workspace.people.create_key("b", person="bo", rights=["read"])
+    owner = workspace.people.create_key("c", person="bo")
+    chapters = f"/api/projects/{story.id}/chapters"
+    with run_server(workspace) as server:
+
+        def ask(key: str, path: str, **headers: str) -> str:
+            with server.client(key) as client:
+                refused = client.post(path, json={"title": "x"}, headers=headers)
+            assert read_code(refused) == (403, "CONTEXT_NOT_ALLOWED")
+            return str(refused.json()["detail"])
+
+        assert ask(reader.secret, chapters) == (
+            "This needs the right `edit`, which the role reader does not have. An owner of the project can give you "
+            "one that has it: owner or editor. Nothing was changed."
+        )
+        assert "`edit`" in (chinese := ask(reader.secret, chapters, **{"Accept-Language": "zh"}))
+        assert "owner" in chinese
+        assert "your key leaves out" in ask(limited.secret, chapters)
+        for key in (reader.secret, owner.secret):  # for whom the owner of the project is no help
+            assert ask(key, "/api/backups").startswith("Only the owner of the server")
+
+
 def test_a_player_plays_a_character_and_no_place(
     workspace: Workspace, story: ProjectHandle, client: httpx2.Client
 ) -> None:

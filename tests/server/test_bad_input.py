@@ -216,6 +216,11 @@ def test_a_missing_thing_is_not_found_and_a_new_relation_is_in_the_answer(
 ) -> None:
     base = f"/api/projects/{story.id}"
     assert client.get(f"{base}/codex/Nobody-at-all").json()["title"] == "Not found"
+    for path, code in (
+        ("runs/nothing/message", "STORE_NOT_FOUND"),
+        ("skills/kontinue/problems", "CONTEXT_SKILL_UNKNOWN"),
+    ):
+        assert client.get(f"{base}/{path}").json()["code"] == code
     related = client.put(f"{base}/codex/Mara/relations/Will", json={"kind": "test-kind"}).json()
     assert "test-kind" in [one["kind"] for one in related["entry"]["relations"]]
     assert client.get(f"{base}/codex/Mara").json()["relations"] == related["entry"]["relations"]

@@ -358,6 +358,21 @@ def test_a_failure_in_the_middle_of_a_stream_says_so(server: RunningServer, mode
     assert lines[-1]["error"]["code"] == "LLM_GONE"
 
 
+def test_a_fault_in_the_middle_of_a_stream_is_told_and_logged_without_its_text(
+    server: RunningServer, model: ModelServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: object) -> str:
+        raise RuntimeError("the heir is Mara")
+
+    monkeypatch.setattr("fabula.server.completions.name_finish_reason", fail)
+    body = {"model": "fabula/Harbour", "stream": True, "messages": [{"role": "user", "content": "Hello"}]}
+    with server.client() as client:
+        lines = [line for line in client.post("/v1/chat/completions", json=body).text.splitlines() if line]
+    assert '"code":"SERVER_FAILED"' in lines[-1]
+    assert "RuntimeError" in caplog.text
+    assert "heir" not in caplog.text + lines[-1]
+
+
 def test_a_client_that_leaves_stops_the_model(server: RunningServer, model: ModelServer) -> None:
     async def script(exchange: Exchange) -> None:
         await start_answer(exchange, "openai", "The cap")
@@ -537,3 +552,12 @@ def test_bad_bodies_are_refused_in_openais_form(server: RunningServer, body: byt
         answer = client.post("/v1/chat/completions", content=body, headers={"content-type": "application/json"})
     assert 400 <= answer.status_code < 500
     assert answer.json()["error"]["code"] == code
+
+
+def test_a_role_that_there_is_not_is_refused_with_those_that_there_are(server: RunningServer) -> None:
+    for role, said in (("wizard", "write assistant, developer"), ("usr", "the nearest is 'user'")):
+        body = {"model": "fabula/Harbour", "messages": [{"role": role, "content": "x"}]}
+        with server.client() as client:
+            error = client.post("/v1/chat/completions", json=body).json()["error"]
+        assert error["code"] == "CONTEXT_REQUEST_INVALID"
+        assert said in error["message"]

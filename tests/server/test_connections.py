@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import time
 from collections.abc import AsyncGenerator, Iterable
@@ -12,6 +13,7 @@ import pytest
 
 from fabula.llm.model import ModelCall, StreamEvent, TextChunk
 from fabula.server import connections
+from fabula.server.logs import write_logs
 from fabula.server.security import SECURITY_HEADERS
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
@@ -148,6 +150,24 @@ def test_what_is_no_request_is_refused_with_a_code(server: RunningServer, sent: 
     assert read_problem(answer) == (400, "CONTEXT_REQUEST_INVALID")
     for name, value in SECURITY_HEADERS.items():
         assert f"\r\n{name}: {value}\r\n".encode() in answer
+
+
+def test_what_is_no_request_cannot_fill_the_log(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours, theirs = logging.getLogger("fabula"), logging.getLogger("uvicorn.error")
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    monkeypatch.setattr(theirs, "filters", [])
+    level = ours.level
+    try:
+        write_logs()
+    finally:
+        ours.setLevel(level)
+    assert exchange(server, [b"hello\r\n\r\n"])
+    theirs.warning("something else")
+    written = capsys.readouterr().err
+    assert "something else" in written
+    assert "Invalid HTTP" not in written
 
 
 def test_requests_that_are_sent_one_behind_the_other_are_all_answered(server: RunningServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -23,7 +24,7 @@ from fabula.store import change_signal, transaction
 from fabula.store.store import Store
 from fabula.workspace import change_feed
 from fabula.workspace.project import ProjectHandle
-from fabula.workspace.project_events import MAX_ITEMS
+from fabula.workspace.project_events import KINDS, MAX_ITEMS, EventReader
 from fabula.workspace.workspace import Workspace
 from tests.cli.processes import read_token
 from tests.server.running import RunningServer, make_client, run_server
@@ -305,6 +306,18 @@ def test_the_stream_of_a_project_that_was_deleted_ends(
         workspace.delete_project(story.id)
         assert [kind for _, kind, _ in told][-1] == "problem"
     assert client.get(f"/api/projects/{story.id}/events").status_code == 404
+
+
+def test_a_window_that_cannot_be_followed_because_the_store_is_away_is_told_to_come_back(
+    story: ProjectHandle, tmp_path: Path
+) -> None:
+    async def run() -> list[bytes]:
+        with Workspace.open(tmp_path / "data") as other:
+            window = EventReader(other.project(story.id), frozenset(KINDS.values()), may_play=True)
+            other.store.close()
+            return [one async for one in events.EventHub(other).follow(window, "", lambda: window)]
+
+    assert asyncio.run(run()) == [b"event: end\ndata: {}\n\n"]
 
 
 def test_a_server_that_stops_ends_its_streams_at_once_and_says_so(story: ProjectHandle, tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ REFUSED = {  # what no story has by itself: a run, an assembly, a recap, somethi
     "recaps.remove": "STORE_NOT_FOUND",
     "runs.accept": "STORE_NOT_FOUND",
     "runs.find": "STORE_NOT_FOUND",
+    "runs.find_recorded": "STORE_NOT_FOUND",
     "runs.read_prompt": "STORE_NOT_FOUND",
     "runs.reject": "STORE_NOT_FOUND",
     "settings.remove_provider_key": "LLM_NO_KEY",

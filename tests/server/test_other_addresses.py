@@ -226,6 +226,7 @@ def test_tools_are_for_the_roles_that_have_their_right_in_their_own_project(matr
             own = read_refusal(call_mcp(client, "tools/call", name=name, arguments={PROJECT: matrix.own, **given}))
             may = tool.right in RIGHTS[role] and (tool.is_for_limited or role is not Role.PLAYER)
             assert (f"no tool '{name}'" in own) is not may, (name, role, own)
+            assert (f"`{tool.right.value}`" in own) is not may, (name, role, own)
             if not may or not tool.needs_project:
                 continue
             foreign, absent = (

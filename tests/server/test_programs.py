@@ -162,6 +162,22 @@ def test_each_role_has_the_tools_that_its_rights_allow_and_no_others(
         }[name], name
 
 
+def test_who_may_use_no_tool_or_not_this_one_is_told_why(
+    workspace: Workspace, story: ProjectHandle, people: dict[str, Access]
+) -> None:
+    people["stranger"] = Access(user="stranger")
+
+    async def propose(client: Client) -> str:
+        with pytest.raises(MCPError) as refused:
+            await client.call_tool("propose_edit", {"project": story.id, "chapter": "1", "text": "She rowed."})
+        return str(refused.value)
+
+    with run_server(workspace, people) as server:
+        assert "`edit`" in (reader := talk(server, propose, "reader"))
+        assert "search_story" in reader
+        assert "belong to no project" in talk(server, propose, "stranger")
+
+
 def test_a_caller_has_its_own_projects_and_another_role_in_each(workspace: Workspace, story: ProjectHandle) -> None:
     foreign, second = workspace.create_project("Somebody else's"), workspace.create_project("Another")
     both = {story.id: Membership(Role.READER), second.id: Membership(Role.EDITOR)}

@@ -7,6 +7,7 @@ import gc
 import time
 from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pytest
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import message
-from fabula.llm.model import ModelCall
+from fabula.llm.model import ModelCall, StreamEnd
 from fabula.llm.model import StreamEvent as ModelEvent
 from fabula.responses.streams import StreamEvent
 from fabula.server.access import Access
@@ -27,6 +28,7 @@ from fabula.server.streams import LiveStream, StreamHub, read_last_event
 from fabula.store.store import LOCAL_USER
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.workspace import Workspace
+from tests.postgres import run_postgres
 from tests.server.running import OWNER_TOKEN, RunningServer, run_server
 from tests.workspace.chat.scripted import ScriptedProvider
 
@@ -269,6 +271,69 @@ def test_a_stream_that_is_read_in_another_process_is_not_stopped(
     assert asyncio.run(run(is_read=False))[-1] == "stopped"
 
 
+def test_a_reader_of_another_process_leaves_in_good_order_when_its_own_server_stops(
+    workspace: Workspace, story: ProjectHandle
+) -> None:
+    async def speak() -> AsyncGenerator[object, None]:
+        while True:
+            await asyncio.sleep(0.1)
+            yield {}
+
+    async def run() -> list[bytes]:
+        writer, reader = StreamHub(workspace), StreamHub(workspace)
+        live = await start(writer, story, speak())
+        told = []
+        async for event in reader.follow(story.id, live.id, 0, check=lambda: None):
+            told.append(event)
+            if b"delta" in event:
+                await reader.close()
+        assert not live.has_ended
+        await writer.close()
+        return told
+
+    told = asyncio.run(asyncio.wait_for(run(), 30))
+    assert b"event: delta" in told[-1]  # so that whoever comes back elsewhere goes on
+
+
+def test_a_reader_of_another_process_waits_for_a_database_that_is_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.server.streams.LOST_SECONDS", 120.0)
+    with (
+        run_postgres() as postgres,
+        Workspace.open(postgres.get_uri()) as workspace,
+        run_server(workspace) as server,
+        server.client() as client,
+    ):
+        project, log = workspace.create_project("Harbour"), workspace.responses
+        stream = log.begin_stream(project.id, LOCAL_USER, "chat.send")
+        log.append(project.id, stream, [StreamEvent(1, "stream", "{}"), StreamEvent(2, "delta", "{}")])
+        with client.stream("GET", f"/api/projects/{project.id}/streams/{stream}") as answer:
+            told = read_events(answer)
+            assert [next(told)[1], next(told)[1]] == ["stream", "delta"]
+            postgres.stop()
+            time.sleep(1)
+            postgres.ensure_postgres_running()
+            while True:
+                with suppress(FabulaError):
+                    log.append(project.id, stream, [StreamEvent(3, "done", "{}")], ended=True)
+                    break
+            assert [kind for _, kind, _ in told] == ["done"]
+
+
+def test_a_reader_of_another_process_does_not_wait_for_ever_for_a_store_that_is_away(
+    workspace: Workspace, story: ProjectHandle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fabula.server.streams.LOST_SECONDS", 0.5)
+    stream = workspace.responses.begin_stream(story.id, LOCAL_USER, "chat.send")
+
+    async def run() -> list[bytes]:
+        with Workspace.open(tmp_path / "data") as other:
+            reader = StreamHub(other)
+            other.store.close()
+            return [one async for one in reader.follow(story.id, stream, 0, check=lambda: None)]
+
+    assert asyncio.run(asyncio.wait_for(run(), 30)) == []
+
+
 def test_a_writer_without_events_is_not_taken_for_gone(
     workspace: Workspace, story: ProjectHandle, talk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -409,13 +474,21 @@ def test_an_id_that_no_stream_has_begins_anew(header: str, number: int) -> None:
     assert read_last_event(header, "a") == number
 
 
-@pytest.mark.parametrize(("words", "last"), [(1_000_000, ("stopped", {"reason": "shutdown"})), (300, ("done", {}))])
+@pytest.mark.parametrize(("has_end", "last"), [(False, ("stopped", {"reason": "shutdown"})), (True, ("done", {}))])
 def test_a_server_that_is_told_to_stop_finishes_streams_or_says_that_they_were_stopped(
-    workspace: Workspace, talk: str, monkeypatch: pytest.MonkeyPatch, words: int, last: tuple[str, dict[str, str]]
+    workspace: Workspace, talk: str, monkeypatch: pytest.MonkeyPatch, has_end: bool, last: tuple[str, dict[str, str]]
 ) -> None:
-    model = ScriptedProvider(lambda *_: "word " * words)
+    model = ScriptedProvider(lambda *_: "word " * 300)
+
+    async def speak(call: ModelCall) -> AsyncGenerator[ModelEvent, None]:
+        async for event in ScriptedProvider.stream(model, call):
+            if isinstance(event, StreamEnd) and not has_end:
+                await asyncio.Event().wait()
+            yield event
+
+    monkeypatch.setattr(model, "stream", speak)
     monkeypatch.setattr("fabula.server.serving.make_app", partial(make_app, model=model))
-    monkeypatch.setattr("fabula.server.serving.STREAM_SECONDS", 1.0 if words > 1_000 else 60.0)
+    monkeypatch.setattr("fabula.server.serving.STREAM_SECONDS", 60.0 if has_end else 1.0)
     with open_socket("127.0.0.1", 0) as opened, ThreadPoolExecutor(1) as pool:
         server = ProcessServer(workspace, host="127.0.0.1", token=OWNER_TOKEN)
         url = f"http://127.0.0.1:{opened.getsockname()[1]}{talk}/send"

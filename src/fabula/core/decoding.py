@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from fabula.core.messages import Sentence, join_alternatives, message
+from fabula.core.messages import Sentence, join_alternatives, join_names, message
 from fabula.core.similar_names import find_similar_names
 
 _LINE = re.compile(r"line (\d+),? column (\d+)")
@@ -33,6 +33,7 @@ _TYPES = {
     "object": message("a table of names and values"),
     "null": message("nothing"),
 }
+_MAX_LISTED = 12  # fields that a refusal lists
 
 
 def explain_decode_error(error: Exception, kind: Any) -> Sentence:
@@ -47,6 +48,10 @@ def explain_decode_error(error: Exception, kind: Any) -> Sentence:
             return message("there is no {name!r}; the nearest is {near!r}", name=found[1], near=near[0])
         if dotted:
             return message("there is no {name!r} in {field}", name=found[1], field=field)
+        info = _inspect(kind)
+        known = [one.encode_name for one in info.fields] if isinstance(info, msgspec.inspect.StructType) else []
+        if 0 < len(known) <= _MAX_LISTED:
+            return message("there is no {name!r}; there are {known}", name=found[1], known=join_names(known))
         return message("there is no {name!r}", name=found[1])
     if found := _MISSING_FIELD.search(text):
         return message("`{name}` is missing", name=found[1])

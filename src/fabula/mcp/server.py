@@ -25,7 +25,7 @@ from mcp.shared.exceptions import MCPError
 from starlette.applications import Starlette
 
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import ENGLISH, join_names, message
+from fabula.core.messages import ENGLISH, Sentence, join_names, message
 from fabula.core.version import __version__
 from fabula.mcp import prompts, resources
 from fabula.mcp.access import McpAccess
@@ -180,14 +180,7 @@ class _Handlers:
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         access, tool = await self._get_access(ctx), TOOLS.get(params.name)
         if tool is None or not tool.is_allowed(access):
-            allowed = [one.name for one in TOOLS.values() if one.is_allowed(access)]
-            sentence = message(
-                "There is no tool {name!r} here. There are: {names}.", name=params.name[:100], names=join_names(allowed)
-            )
-            if near := get_close_matches(params.name, allowed, n=1):
-                sentence = message(
-                    "There is no tool {name!r} here. The nearest is {near!r}.", name=params.name[:100], near=near[0]
-                )
+            sentence = _explain_missing_tool(params.name, access)
             raise MCPError(types.INVALID_PARAMS, sentence.render(self._language), {"code": Code.REQUEST_INVALID.value})
         client = ctx.session.client_params.client_info.name if ctx.session.client_params is not None else ""
         try:
@@ -330,6 +323,28 @@ class _Handlers:
             description=made.title,
             messages=[types.PromptMessage(role="user", content=types.TextContent(text=text)) for text in texts],
         )
+
+
+def _explain_missing_tool(name: str, access: McpAccess) -> Sentence:
+    """Say why a client has no tool of a name, and which ones it has."""
+    tool, name = TOOLS.get(name), name[:100]
+    allowed = [one.name for one in TOOLS.values() if one.is_allowed(access)]
+    if not allowed:
+        return message(
+            "There is no tool for you here: you belong to no project, or your key has no right that a tool needs. "
+            "Ask the owner of the server."
+        )
+    if tool is not None and not access.may_use(tool.right, tool.verb):
+        return message(
+            "There is no tool {name!r} for you here, since it needs the right `{right}`. Ask the owner of the project. "
+            "There are: {names}.",
+            name=name,
+            right=tool.right.value,
+            names=join_names(allowed),
+        )
+    if near := get_close_matches(name, allowed, n=1):
+        return message("There is no tool {name!r} here. The nearest is {near!r}.", name=name, near=near[0])
+    return message("There is no tool {name!r} here. There are: {names}.", name=name, names=join_names(allowed))
 
 
 def _describe_failure(language: str) -> str:

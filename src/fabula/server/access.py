@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from fabula.access.model import RIGHTS, Membership, Right, Role
 from fabula.context.request import Principal
 from fabula.core.errors import Code, FabulaError
-from fabula.core.messages import message
+from fabula.core.messages import join_alternatives, message
 from fabula.store.store import LOCAL_USER
 
 if TYPE_CHECKING:
@@ -99,8 +99,11 @@ class Access(Struct, frozen=True, kw_only=True):
             own = None if project_id is None else self.find_membership(project_id)
             if right is Right.INSPECT:
                 raise refuse_inspection()
-            is_player = own is not None and own.role is Role.PLAYER and right not in RIGHTS[Role.PLAYER]
-            raise refuse_player() if is_player else refuse_right(right)
+            if right is Right.SIGN_IN or (own is not None and right in RIGHTS[own.role]):
+                raise refuse_key(right)
+            if own is not None and own.role is Role.PLAYER:
+                raise refuse_player()
+            raise refuse_in_store(right) if own is None else refuse_role(right, own.role)
 
     def make_principal(self, project_id: str, *, verb: str = "") -> Principal:
         """Return the caller as a principal of a project; one that the caller does not belong to is not found.
@@ -140,13 +143,38 @@ def refuse_project() -> FabulaError:
     return FabulaError(Code.PROJECT_NOT_FOUND, message("There is no such project. Nothing was changed."))
 
 
-def refuse_right(right: Right) -> FabulaError:
-    """Return the refusal of something that needs a right which the caller does not have."""
+def refuse_role(right: Right, role: Role) -> FabulaError:
+    """Return the refusal of something that needs a right which the caller's role in a project does not have."""
     return FabulaError(
         Code.NOT_ALLOWED,
         message(
-            "This needs the right `{right}`, which you do not have here, or which your key leaves out. "
-            "Ask the owner of the project. Nothing was changed.",
+            "This needs the right `{right}`, which the role {role} does not have. An owner of the project can give you "
+            "one that has it: {roles}. Nothing was changed.",
+            right=right.value,
+            role=role.value,
+            roles=join_alternatives([one.value for one in Role if right in RIGHTS[one]]),
+        ),
+    )
+
+
+def refuse_key(right: Right) -> FabulaError:
+    """Return the refusal of something that the caller may do, and its key may not."""
+    return FabulaError(
+        Code.NOT_ALLOWED,
+        message(
+            "This needs the right `{right}`, which your key leaves out. Use a key that has it. Nothing was changed.",
+            right=right.value,
+        ),
+    )
+
+
+def refuse_in_store(right: Right) -> FabulaError:
+    """Return the refusal of something that is not of one project, and for the owner of the store alone."""
+    return FabulaError(
+        Code.NOT_ALLOWED,
+        message(
+            "Only the owner of the server may do this, with a key that has the right `{right}` in all projects. "
+            "Nothing was changed.",
             right=right.value,
         ),
     )

@@ -325,7 +325,7 @@ async def _stream(
                 yield _encode_event(replace(chunk, choices=[end]))
                 if prepared.asked.include_usage:
                     yield _encode_event(replace(chunk, usage=describe_usage(event.usage)))
-    except FabulaError as error:
+    except Exception as error:
         yield _encode_event(describe_openai_error(describe_exception(error, language))[1])
         return
     yield b"data: [DONE]\n\n"

@@ -28,7 +28,7 @@ from fabula.server.problems import choose_language, describe_refusal
 from fabula.server.requests import EVENTS
 from fabula.server.routes.route import PROJECT
 from fabula.server.security import find_access_again
-from fabula.server.streams import CHECK_SECONDS, FINAL_STATUSES, PING, PING_SECONDS
+from fabula.server.streams import CHECK_SECONDS, FINAL_STATUSES, PING, PING_SECONDS, encode_refused
 from fabula.workspace.change_feed import ChangeBatch, read_changes
 from fabula.workspace.project import ProjectHandle
 from fabula.workspace.project_events import KINDS, READABLE_KINDS, EventReader
@@ -92,8 +92,9 @@ class EventHub:
         """
         last = b"event: end\ndata: {}\n\n"
         project_id, call, clock = window.project.id, self._workspace.call, asyncio.get_running_loop().time
-        live, end = await self._enter(project_id)
+        entered: tuple[_LiveProject, Callable[[], None]] | None = None
         try:
+            live, _ = entered = await self._enter(project_id)
             await call(window.start)
             position, checked = live.version, clock()
             if not last_event:
@@ -134,9 +135,10 @@ class EventHub:
             log.info("a window was closed: %s", error.code.value)
             problem = describe_refusal(error, language)
             if problem.status in FINAL_STATUSES:
-                last = b"event: problem\ndata: %s\n\n" % msgspec.json.encode(problem)
+                last = encode_refused(problem)
         finally:
-            self._leave(project_id, live, end)
+            if entered is not None:
+                self._leave(project_id, *entered)
         yield last
 
     async def close(self) -> None:

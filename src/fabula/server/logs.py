@@ -20,6 +20,7 @@ from fabula.settings.values import SettingValues
 LEVEL_SETTING = "server.logLevel"
 SECURITY_LOG = "fabula.security"
 ACCESS_LOG = "access.log"
+_NO_HTTP = "Invalid HTTP request received."  # as uvicorn says it
 
 
 class LineFormatter(logging.Formatter):
@@ -63,3 +64,9 @@ def write_logs() -> None:
         handler.setFormatter(LineFormatter())
         root.addHandler(handler)
     logging.getLogger("fabula").setLevel(level)
+    logging.getLogger("uvicorn.error").addFilter(_is_bounded)
+
+
+def _is_bounded(record: logging.LogRecord) -> bool:
+    """Whether nobody can fill the log with a line: what is no HTTP is refused before requests are counted."""
+    return record.msg != _NO_HTTP

@@ -22,7 +22,7 @@ import msgspec
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import ENGLISH, message
 from fabula.responses.streams import StreamEvent
-from fabula.server.problems import describe_exception, describe_refusal
+from fabula.server.problems import Problem, describe_exception, describe_refusal
 from fabula.workspace.workspace import Workspace
 
 FLUSH_SECONDS = 0.2  # between two writes of events to the store
@@ -130,8 +130,7 @@ class StreamHub:
                     try:
                         await self._check(check)
                     except FabulaError as error:
-                        problem = msgspec.json.encode(describe_refusal(error, language))
-                        yield b"event: problem\ndata: %s\n\n" % problem
+                        yield encode_refused(describe_refusal(error, language))
                         return
                     checked = clock()
                 yield event
@@ -278,31 +277,47 @@ class StreamHub:
         return await self._workspace.call(log.append, live.project_id, live.id, new, ended=ended)
 
     async def _poll(self, project_id: str, stream_id: str, after: int, language: str) -> AsyncGenerator[bytes, None]:
-        """Yield the events of a stream that another process writes."""
-        log, loop = self._workspace.responses, asyncio.get_running_loop()
-        heard, heard_at, noted_at, sent_at = "", loop.time(), -READ_SECONDS, loop.time()
-        while True:
-            record, events = await self._workspace.call(log.read_stream, project_id, stream_id, after)
-            if record.state == "running" and loop.time() - noted_at >= READ_SECONDS:
-                await self._workspace.call(log.note_reader, project_id, stream_id)
-                noted_at = loop.time()
+        """Yield the events of a stream that another process writes; the last one may be a refusal without a number.
+
+        While the store is away, the reader waits for it, and so is the writer given time. When that takes too long, or
+        this server stops, nothing more follows: a reader who comes back goes on with the stream, or is told why not.
+        """
+        loop = asyncio.get_running_loop()
+        heard, heard_at, noted_at, sent_at, answered_at = "", loop.time(), -READ_SECONDS, loop.time(), loop.time()
+        while not self._stopped.is_set():
+            events: list[StreamEvent] = []
+            has_ended = False
+            try:
+                log = self._workspace.responses
+                record, events = await self._workspace.call(log.read_stream, project_id, stream_id, after)
+                answered_at, has_ended = loop.time(), record.state == "ended"
+                if record.state == "running" and loop.time() - noted_at >= READ_SECONDS:
+                    await self._workspace.call(log.note_reader, project_id, stream_id)
+                    noted_at = loop.time()
+                if record.changed_at != heard:
+                    heard, heard_at = record.changed_at, loop.time()
+                elif not has_ended and loop.time() - heard_at > LOST_SECONDS:
+                    problem = msgspec.json.encode(describe_refusal(_refuse_cut_off(), language)).decode()
+                    await self._workspace.call(
+                        log.close_stream, project_id, stream_id, problem, unchanged_since=heard, after=after
+                    )
+            except FabulaError as error:
+                refusal = describe_refusal(error, language)
+                if refusal.status in FINAL_STATUSES:
+                    yield encode_refused(refusal)
+                    return
+                heard_at = loop.time()  # whoever writes is not heard either
+                if heard_at - answered_at > LOST_SECONDS:
+                    return
             for event in events:
                 after, sent_at = event.number, loop.time()
                 yield encode_event(stream_id, event)
-            if record.state == "ended":
+            if has_ended:
                 return
-            if record.changed_at != heard:
-                heard, heard_at = record.changed_at, loop.time()
-            elif loop.time() - heard_at > LOST_SECONDS:
-                problem = msgspec.json.encode(describe_refusal(_refuse_cut_off(), language)).decode()
-                await self._workspace.call(
-                    log.close_stream, project_id, stream_id, problem, unchanged_since=heard, after=after
-                )
-            else:
-                if loop.time() - sent_at >= PING_SECONDS:
-                    sent_at = loop.time()
-                    yield PING
-                await asyncio.sleep(POLL_SECONDS)
+            if loop.time() - sent_at >= PING_SECONDS:
+                sent_at = loop.time()
+                yield PING
+            await asyncio.sleep(POLL_SECONDS)
 
 
 async def _wait_for_disconnect(receive: Callable[[], Awaitable[Any]]) -> None:
@@ -340,6 +355,11 @@ def _refuse_cut_off() -> FabulaError:
 def encode_event(stream_id: str, event: StreamEvent) -> bytes:
     """Encode an event as it is sent."""
     return f"id: {stream_id}.{event.number}\nevent: {event.kind}\ndata: {event.data}\n\n".encode()
+
+
+def encode_refused(refusal: Problem) -> bytes:
+    """Encode a refusal as the last event for somebody who may not go on; it is no event of the stream."""
+    return b"event: problem\ndata: %s\n\n" % msgspec.json.encode(refusal)
 
 
 def read_last_event(header: str, stream_id: str) -> int:

@@ -31,6 +31,7 @@ from fabula.search.embeddings.embedder import unavailable
 from fabula.search.find import FoundPassage
 from fabula.search.needs import Needs
 from fabula.skills.files import Skills, load_built_in
+from fabula.skills.source import find_skill
 from fabula.workspace.arguments import PositiveInt, check_verbs
 from fabula.workspace.continuity import ContinuityKeys, ContinuityStore, continuity_keys
 from fabula.workspace.grants import (
@@ -346,10 +347,7 @@ class ProjectHandle:
     def describe_skill_problems(self, skill_id: str) -> list[Sentence]:
         """Say where a skill may not be the one that is meant: the project replaced it, or a file of it is wrong."""
         view = self.view
-        skills = view.snapshot(Skills)
-        skill = skills.skills.get(skill_id) if skills is not None else None
-        if skills is None or skill is None:
-            return []
+        skill, skills = find_skill(view, skill_id), view.snapshot(Skills) or load_built_in()
         problems: list[Sentence] = [problem.message for problem in skills.problems_of(skill.id)]
         if skill.origin == "project" and skill.id in load_built_in().skills:
             own = message("The skill {name!r} is this project's own, not the built-in one.", name=skill.id)

@@ -47,10 +47,10 @@ class RunVerbs(ProjectVerbs):
         with self._read() as reading:
             return runs.get_run(reading, _find_id(reading, run))
 
-    def find_recorded(self, run_id: str) -> Message | None:
+    def find_recorded(self, run: str) -> Message | None:
         """Return the message that records an answer in the conversation of its chapter, if there is one."""
         with self._read() as reading:
-            return find_answer(reading, run_id)
+            return find_answer(reading, _find_id(reading, run))
 
     def read_prompt(self, run: str) -> str:
         """Return the prompt of a run, if the settings said to keep it."""

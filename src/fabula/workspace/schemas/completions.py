@@ -117,9 +117,9 @@ def read_completion(data: bytes) -> CompletionRequest:
     try:
         read = msgspec.json.decode(data, type=_Parameters)
         body: dict[str, Any] = msgspec.json.decode(data)
-        messages = tuple(msgspec.json.decode(one, type=ClientMessage) for one in read.messages)
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
         raise refuse_completion(explain_decode_error(error, _Parameters)) from error
+    messages = tuple(map(_read_message, read.messages))
     check_depth(data, body, what=message("request"))
     wanted = [name for name in _REFUSED if body.get(name) not in (None, False, [], ["text"])]
     if wanted:
@@ -146,6 +146,13 @@ def read_completion(data: bytes) -> CompletionRequest:
         store=bool(read.store),
         metadata=read.metadata or {},
     )
+
+
+def _read_message(data: bytes) -> ClientMessage:
+    try:
+        return msgspec.json.decode(data, type=ClientMessage)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+        raise refuse_completion(explain_decode_error(error, ClientMessage)) from error
 
 
 def refuse_completion(reason: Sentence) -> FabulaError:
