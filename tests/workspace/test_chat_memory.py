@@ -488,6 +488,18 @@ def test_a_conversation_that_is_told_word_for_word_is_not_told_in_short_beside_i
     assert verdict.reason is Reason.DUPLICATE
 
 
+def test_a_group_is_named_before_anything_was_said(party: ProjectHandle) -> None:
+    prompt = prompt_of(ask(party, "Mara", "Who is there?", "chat"))
+    assert "[Taking part in this conversation: Ann, Bo, Mara]" in prompt
+    assert "\nAnn: Who is there?\n" in prompt
+    party.conversations.start(("Ann", "Mara"), title="Two")
+    request = party.request(
+        conversation_id="Two", speaker_id="Mara", additional_input="Well?", recipe="chat", skill_id="", document_id=""
+    )
+    alone = party.inspect(request).prompt
+    assert ("[Taking part" in alone, "Ann: Well?" in alone) == (False, False)
+
+
 @pytest.mark.parametrize("strategy", ["classic", "embedding-first"])
 def test_what_a_mode_told_in_its_game_comes_into_no_other_conversation(party: ProjectHandle, strategy: str) -> None:
     set_setting(party, "History.RelevantHistory", strategy)
@@ -500,6 +512,7 @@ def test_what_a_mode_told_in_its_game_comes_into_no_other_conversation(party: Pr
     told = prompt_of(ask(party, "Mara", "What of the scores and the anchor of Bo?", "chat"))
     assert "The anchor, says Bo." in told
     assert "Scores:" not in told
+    assert "Bo +1" not in told
     assert "What holds a ship?" in told
     assert "[Scores: Bo 1]" in prompt_of(
         party.inspect(party.request(conversation_id="Quiz", speaker_id="Mara", recipe="chat", skill_id=""))

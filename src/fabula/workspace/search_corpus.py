@@ -16,7 +16,7 @@ from sqlalchemy import Row
 
 from fabula.conversation.cards import Cards
 from fabula.conversation.documents import get_document_id
-from fabula.conversation.model import Conversations, ConversationState, Message, is_announcement
+from fabula.conversation.model import Conversations, ConversationState, Message, is_of_game
 from fabula.conversation.participants import Participants, load_participants
 from fabula.conversation.presence import Attendance, load_attendance, name_present
 from fabula.conversation.recaps.model import StoredRecap
@@ -120,7 +120,7 @@ def _make_passages(
         )
         for number, message in zip(before, final, strict=False)
         if message.content.strip()
-        and not is_announcement(message)
+        and not is_of_game(message)
         and not voices.cards.is_greeting(
             message
         )  # no other conversation is told of it, and its own one shows or offers it

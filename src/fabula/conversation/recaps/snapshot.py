@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from fabula.conversation.cards import Cards
 from fabula.conversation.history import find_conversation_ids, load_records
 from fabula.conversation.light_summaries import RecentConversation, summarise_lightly
-from fabula.conversation.model import Conversations, ConversationState, Message, is_announcement
+from fabula.conversation.model import Conversations, ConversationState, Message, is_of_game
 from fabula.conversation.participants import Participants
 from fabula.conversation.presence import Attendance, load_attendance, name_present
 from fabula.conversation.recaps.model import StoredRecap
@@ -287,7 +287,7 @@ class _Loader(Struct, frozen=True):
                 summaries.append(summary)
             final = [said for said in newest if said.final]
             for follows, said in zip((None, *final), final, strict=False):
-                if is_announcement(said) or self.cards.is_greeting(said):
+                if is_of_game(said) or self.cards.is_greeting(said):
                     continue
                 names = () if record.title else name_present(said, own, self.participants)
                 earlier = EarlierMessage(
