@@ -971,6 +971,27 @@ def test_undo_leaves_a_change_from_elsewhere_alone(chat: Chat, monkeypatch: pyte
     assert "Something else was changed" not in chat.told
 
 
+def test_undo_says_where_a_change_was_taken_back_elsewhere(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fabula.cli.chat.session import ChatSession
+
+    note_change = ChatSession.note_change
+
+    def undo_elsewhere(self: ChatSession, label: Any) -> None:
+        note_change(self, label)
+        self.project.changes.undo()
+
+    monkeypatch.setattr(ChatSession, "note_change", undo_elsewhere)
+    chat.run("--with", "Mara", "--title", "Pier", lines="Well?\n/edit 2 Nobody.\n/undo\n/undo\n", code=1)
+    assert "That was taken back elsewhere already: the correction of message 2." in chat.told
+    assert "Something else was changed" not in chat.told
+    assert "Taken back from message 1 on: Well?" in chat.told
+
+
+def test_a_swipe_among_one_reply_says_how_to_get_another(chat: Chat) -> None:
+    chat.run("--with", "Mara", lines="Well?\n/swipe 7\n", code=1)
+    assert "There is only one reply here. To have it given again: /swipe" in chat.told
+
+
 def test_recaps_are_not_promised_where_no_model_can_make_them(chat: Chat) -> None:
     chat.run("--with", "Mara", "--title", "Pier", lines="Well?\n" * 6 + "/recap\n")
     assert "A model writes recaps, and none works in the background" in chat.told

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 
 import pytest
 
@@ -79,6 +81,21 @@ def test_a_chat_of_sillytavern_is_imported_and_exported(desk: Desk) -> None:
     written = json.loads(desk.run("history", "export", "Coast", "mara", "out.jsonl", "--append", "--json"))
     assert (written["format"], written["messages"]) == ("sillytavern", 0)
     assert "sillytavern, session" in desk.run("history", "export", "Coast", "mara", "x", "--format", "st", code=2)
+
+
+def test_what_a_narrator_tells_is_not_said_by_a_model(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.run("new", "Coast", "--from", "sample:lantern_coast")
+    rows = [
+        {"name": "You", "is_user": True, "is_system": False, "mes": "Hello?", "extra": {}},
+        {"name": "System", "is_user": False, "is_system": False, "mes": "Night fell.", "extra": {"type": "narrator"}},
+    ]
+    (desk.folder / "told.jsonl").write_bytes(encode(rows))
+    desk.run("history", "import", "Coast", "told.jsonl")
+    assert "2. narrator: Night fell." in desk.run("history", "show", "Coast", "told")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"/branch\n")))
+    shown = desk.run("chat", "Coast", "--conversation", "told", "--provider", "demo")
+    assert "narrator: Night fell." in shown
+    assert "model" not in shown
 
 
 def test_a_session_is_exported_and_imported(pier: Desk) -> None:

@@ -149,6 +149,25 @@ def test_hidden_messages_and_the_narrator_are_told_apart(party: ProjectHandle, t
     ]
 
 
+def test_whoever_has_hidden_lines_alone_takes_no_part_and_keeps_them(party: ProjectHandle, tmp_path: Path) -> None:
+    def line(name: str, text: str, **fields: Any) -> dict[str, Any]:
+        return {"name": name, "is_user": False, "is_system": False, "mes": text, "extra": {}, **fields}
+
+    rows = [
+        line("Ann", "Who is there?", is_user=True),
+        line("System", "The connection was lost.", is_system=True),
+        line("Mara Venn", "Me.", is_system=True),
+        line("Mara Venn", "And the cat."),
+    ]
+    conversation = bring_in(party, tmp_path / "chat.jsonl", rows)
+    chat = party.chat.get(conversation)
+    assert [one.name for one in chat.present] == ["Mara Venn", "Ann"]
+    said = party.conversations.read_page(conversation).messages
+    assert [chat.people.name_of(one.speaker) for one in said] == ["Ann", "System", "Mara Venn", "Mara Venn"]
+    party.chat_files.export_file(conversation, tmp_path / "again.jsonl")
+    assert decode((tmp_path / "again.jsonl").read_bytes()) == rows
+
+
 def test_speakers_are_matched_by_their_whole_name_or_added(party: ProjectHandle, tmp_path: Path) -> None:
     party.participants.add("Bobby")
     (tmp_path / "group.jsonl").write_bytes(encode(GROUP_EARLY))

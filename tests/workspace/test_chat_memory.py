@@ -375,6 +375,26 @@ def test_pinned_words_are_told_word_for_word(party: ProjectHandle) -> None:
     assert refused.value.code is Code.REQUEST_INVALID
 
 
+@pytest.mark.parametrize("strategy", ["classic", "embedding-first"])
+def test_a_message_that_is_pinned_as_a_whole_is_not_told_again_as_an_earlier_one(
+    party: ProjectHandle, strategy: str
+) -> None:
+    set_setting(party, "History.RelevantHistory", strategy)
+    whole = say(party, "Ann", "The anchor lies in the well.")
+    part = say(party, "Mara", "The rope is blue. The anchor is not.")
+    party.conversations.pin(TALK, whole.id)
+    party.conversations.pin(TALK, part.id, "The rope is blue.")
+    add_rounds(party, 1, 8, LONG)
+    for speaker in ("Mara", "Bo"):
+        prompt = prompt_of(ask(party, speaker, "What of the anchor in the well?", "chat"))
+        assert "[Kept word for word, Ann] The anchor lies in the well." in prompt
+        assert prompt.count("The anchor lies in the well.") == 1
+        assert "[Kept word for word, Mara] The rope is blue." in prompt
+        assert "Mara: The rope is blue. The anchor is not." in prompt, "more of it than the pin keeps"
+    party.conversations.pin(TALK, whole.id, None)
+    assert "\nAnn: The anchor lies in the well.\n" in prompt_of(ask(party, "Mara", "And the anchor?", "chat"))
+
+
 def test_injection_and_recaps_are_switched_off_at_once(party: ProjectHandle) -> None:
     party.participant_texts.add("prompt", "Mara", "Fixed words.")
     add_rounds(party, 1, 5)
@@ -468,6 +488,18 @@ def test_a_conversation_that_is_told_word_for_word_is_not_told_in_short_beside_i
     assert verdict.reason is Reason.DUPLICATE
 
 
+def test_a_group_is_named_before_anything_was_said(party: ProjectHandle) -> None:
+    prompt = prompt_of(ask(party, "Mara", "Who is there?", "chat"))
+    assert "[Taking part in this conversation: Ann, Bo, Mara]" in prompt
+    assert "\nAnn: Who is there?\n" in prompt
+    party.conversations.start(("Ann", "Mara"), title="Two")
+    request = party.request(
+        conversation_id="Two", speaker_id="Mara", additional_input="Well?", recipe="chat", skill_id="", document_id=""
+    )
+    alone = party.inspect(request).prompt
+    assert ("[Taking part" in alone, "Ann: Well?" in alone) == (False, False)
+
+
 @pytest.mark.parametrize("strategy", ["classic", "embedding-first"])
 def test_what_a_mode_told_in_its_game_comes_into_no_other_conversation(party: ProjectHandle, strategy: str) -> None:
     set_setting(party, "History.RelevantHistory", strategy)
@@ -480,6 +512,7 @@ def test_what_a_mode_told_in_its_game_comes_into_no_other_conversation(party: Pr
     told = prompt_of(ask(party, "Mara", "What of the scores and the anchor of Bo?", "chat"))
     assert "The anchor, says Bo." in told
     assert "Scores:" not in told
+    assert "Bo +1" not in told
     assert "What holds a ship?" in told
     assert "[Scores: Bo 1]" in prompt_of(
         party.inspect(party.request(conversation_id="Quiz", speaker_id="Mara", recipe="chat", skill_id=""))
@@ -703,6 +736,25 @@ def test_lines_with_others_between_them_stand_apart_and_a_day_is_in_the_language
     assert heading.endswith("日")
     assert lines.startswith("安：锚在哪里？\n林远：锚在井里。\n")
     assert "林远：锚在井里。\n\n安：嗯。\n林远：锚锈了。\n\n" in lines
+
+
+def test_whoever_speaks_of_earlier_messages_is_named_in_the_language_of_the_project(store: Store) -> None:
+    projects.create(store, "雾港", project_id="fog", language="zh")
+    with Workspace(store) as opened:
+        fog = opened.project("fog")
+        fog.participants.ensure_player("安")
+        for name in ("林远", "阿牛"):
+            fog.participants.add(name, persona="寡言。")
+        fog.conversations.start(("安", "林远", "阿牛"), title="甲板")
+        fog.conversations.record("甲板", "锚在井里，别说出去。", speaker="安", audience=("林远", "阿牛"))
+        fog.conversations.record("甲板", "锚沉入井底。", role="system")
+        fog.conversations.start(("安", "林远", "阿牛"), title="码头")
+        fog.conversations.record("码头", "你好。", speaker="安")
+        request = fog.request(
+            conversation_id="码头", speaker_id="林远", additional_input="锚和井？", recipe="chat", document_id=""
+        )
+        prompt = fog.inspect(request).prompt
+    assert "安 → 林远、阿牛：锚在井里，别说出去。\n旁白：锚沉入井底。\n" in prompt
 
 
 def test_a_heading_names_nobody_who_was_not_there_when_the_line_was_said(party: ProjectHandle) -> None:

@@ -14,6 +14,7 @@ from fabula.cli.output import (
     current_language,
     format_time,
     invalid_request,
+    name_role,
     print_json,
     print_line,
     print_warnings,
@@ -483,7 +484,7 @@ def _name_speaker(said: Message, names: Participants) -> str:
     elif said.kind is MessageKind.KNOWLEDGE:
         name = render(message("the mode"))
     else:
-        name = render(message("you") if said.role == "user" else message("model"))
+        name = name_role(said.role)
     if said.audience is not None:
         listeners = join_names([names.name_of(one) for one in said.audience])
         name = render(message("{name} (to {listeners} only)", name=name, listeners=listeners))

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, TextIO
 
 from fabula.core.errors import Code, FabulaError
 from fabula.core.ids import format_time as format_time
-from fabula.core.messages import ENGLISH, Sentence, count_in, join_names, list_languages, show
+from fabula.core.messages import ENGLISH, Sentence, count_in, join_names, list_languages, message, show
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from fabula.core.fragment import Role
     from fabula.core.view import Language
 
 LANGUAGE_VARIABLE = "FABULA_LANGUAGE"
@@ -49,6 +50,12 @@ def use_project_language(language: str) -> None:
     """Print in the language of a project from now on, unless the person chose another one."""
     if not has_chosen_language():
         _language.set(language)
+
+
+def name_role(role: Role) -> str:
+    """Name who said a message that nobody is named for."""
+    names = {"user": message("you"), "assistant": message("model"), "system": message("narrator")}
+    return render(names[role])
 
 
 def has_chosen_language() -> bool:

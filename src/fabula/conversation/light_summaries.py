@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from fabula.conversation.cards import Cards
 from fabula.conversation.edits import ConversationRecord
-from fabula.conversation.model import ConversationState, Message, is_announcement
+from fabula.conversation.model import ConversationState, Message, is_of_game
 from fabula.conversation.presence import Attendance
 from fabula.text.truncation import shorten_to_line
 
@@ -43,7 +43,7 @@ def summarise_lightly(
 ) -> RecentConversation:
     """Make the light summary of a conversation from its newest messages."""
     searched = reversed(newest[-SEARCHED_MESSAGES:])
-    said = [one for one in searched if one.final and not is_announcement(one) and not cards.is_greeting(one)]
+    said = [one for one in searched if one.final and not is_of_game(one) and not cards.is_greeting(one)]
     public = [one for one in said if one.audience is None]
     question = next((one for one in public if one.role == "user"), None)
     reply = next((one for one in public if one.role == "assistant"), None)

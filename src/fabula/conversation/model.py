@@ -30,6 +30,7 @@ MAX_NOTE_CHARACTERS, MAX_NOTE_DEPTH, DEFAULT_NOTE_DEPTH = 20_000, 10_000, 4
 # Among the extras of a message: its text as prompts show it, where that differs, and the same of a corrected text
 CLEANED_TEXT, CLEANED_CORRECTION = "cleaned", "cleaned_correction"
 GREETING = "greeting"  # among the extras of a message: it is the greeting of a card, which begins every conversation
+MOVE = "is_move"  # among the extras of a message: it is a move of a game, as points of a quiz are
 STATE_TOLD = "is_state"  # among the extras of an announcement: prompts tell the same as the state of the mode
 # In the stored state of a conversation, of no mode. `earlier` is of older conversations: the states before messages.
 ROUND, OTHERS, BEGUN, NOTE, EARLIER = "round", "others", "begun", "author_note", "earlier"
@@ -199,6 +200,11 @@ def get_kind(message: Message) -> MessageKind:
 def is_announcement(message: Message) -> bool:
     """Whether a mode told it, as the roles and scores of a game: it belongs to that game, and nobody said it."""
     return message.kind is MessageKind.KNOWLEDGE and not message.speaker
+
+
+def is_of_game(message: Message) -> bool:
+    """Whether a message comes into no other conversation: an announcement, or a move that was not corrected since."""
+    return is_announcement(message) or (message.extra.get(MOVE) is True and message.previous_content is None)
 
 
 def estimate_tokens(text: str) -> int:

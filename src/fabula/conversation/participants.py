@@ -17,14 +17,20 @@ from sqlalchemy import Row
 from fabula.conversation.model import Message, add_audience
 from fabula.conversation.tables import MAX_PERSONAS, messages, participants, personas
 from fabula.core.errors import Code, FabulaError
-from fabula.core.fragment import is_encodable
+from fabula.core.fragment import Role, is_encodable
 from fabula.core.ids import current_timestamp
-from fabula.core.messages import ENGLISH, message
+from fabula.core.messages import ENGLISH, Sentence, message
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction, WriteTransaction
 
 _ID = re.compile(r"[^\s:|\x00-\x1f\x7f]{1,40}:[^|\x00-\x1f\x7f]{1,200}")
 _REVISED = "persona:"  # the namespace whose messages name the revision that spoke
+# Before the lines of a message that has no speaker, where a prompt repeats it later
+_ROLE_NAMES: Mapping[Role, Sentence] = {
+    "user": message("user"),
+    "assistant": message("assistant"),
+    "system": message("narrator"),
+}
 _REVISION = re.compile(r"(persona:.+?)#(\d+)")
 
 
@@ -58,9 +64,10 @@ class Participants(Struct, frozen=True):
         return (known.name if known is not None else "") or ident.partition(":")[2] or ident
 
     def name_speaker(self, said: Message, language: str = ENGLISH) -> str:
-        """Return who said something, or the role, with those whom a whisper was meant for, as the history does."""
+        """Return who said something, or in which role, with those whom a whisper was meant for, as the history does."""
         names = {one: self.name_of(one) for one in said.audience or ()}
-        return add_audience(self.name_of(said.speaker) or said.role, said, names, language)
+        own = self.name_of(said.speaker) or _ROLE_NAMES[said.role].render(language)
+        return add_audience(own, said, names, language)
 
 
 def list_names(participant: Participant) -> tuple[str, ...]:

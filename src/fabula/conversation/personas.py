@@ -71,7 +71,7 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
     attendance = conversations.attendances.get(request.conversation_id) or Attendance()
     project_id, language = request.project_id, source_request.language
     present = sorted((find_name(view, one), one) for one in attendance.present)
-    if present and conversations.speaker_names.get(request.conversation_id):
+    if present and _has_names(request, conversations):
         absent = sorted((find_name(view, one), one) for one in attendance.find_absent())
         names = join_names([people.name_of(one) for _, one in sorted([*present, *absent])])
         yield Fragment(
@@ -255,10 +255,16 @@ def find_name(view: View, participant_id: str) -> str:
 def find_user_name(request: Request, view: View) -> str:
     """Return the name that stands before the input; empty where lines carry none."""
     conversations, people = view.snapshot(Conversations), view.snapshot(Participants)
-    if conversations is None or people is None or not conversations.speaker_names.get(request.conversation_id):
+    if conversations is None or people is None or not _has_names(request, conversations):
         return ""
     player = find_player(request, view)
     return people.name_of(player) if player else ""
+
+
+def _has_names(request: Request, conversations: Conversations) -> bool:
+    """Whether lines of the conversation carry names, or will once something is said among several."""
+    attendance = conversations.attendances.get(request.conversation_id) or Attendance()
+    return bool(conversations.speaker_names.get(request.conversation_id)) or len(attendance.attendees) > 2
 
 
 def find_player(request: Request, view: View) -> str:

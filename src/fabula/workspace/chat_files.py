@@ -292,7 +292,11 @@ def _import_chat(tx: WriteTransaction, chat: Chat, people: _People) -> ImportedC
     ]
     tree = [replace(one, extra={**one.extra, GREETING: True}) if cards.is_greeting(one) else one for one in tree]
     present = [(find_by_name(one.who), one) for one in chat.presence]
-    everybody = [(strip_revision(ident), ChatPresence("")) for ident in speakers.values()]
+    # Who has hidden lines alone, such as the notices of SillyTavern, takes no part: nobody asks them.
+    silent = {(said.speaker, said.role == "user") for said in chat.messages if chat.format == SILLYTAVERN}
+    silent -= {(said.speaker, said.role == "user") for said in chat.messages if said.final}
+    silent -= {(name, role == "user") for name, role in chat.members}
+    everybody = [(strip_revision(ident), ChatPresence("")) for key, ident in speakers.items() if key not in silent]
     ranges = list(_place_presence(chat, present or everybody))
     is_free = is_valid_id(chat.session_id) and tx.row(conversations, id=chat.session_id) is None
     conversation_id = chat.session_id if is_free else new_id()

@@ -16,14 +16,16 @@ from sqlalchemy import Row
 
 from fabula.conversation.cards import Cards
 from fabula.conversation.documents import get_document_id
-from fabula.conversation.model import Conversations, ConversationState, Message, is_announcement
+from fabula.conversation.model import Conversations, ConversationState, Message, is_of_game
 from fabula.conversation.participants import Participants, load_participants
 from fabula.conversation.presence import Attendance, load_attendance, name_present
 from fabula.conversation.recaps.model import StoredRecap
 from fabula.conversation.recaps.schedule import find_recap_audience
 from fabula.conversation.snapshot import load_added_messages, load_newest_messages
 from fabula.conversation.tables import biographies, conversations, fixed_prompts, recaps
+from fabula.core.messages import ENGLISH
 from fabula.manuscript.model import Manuscript
+from fabula.manuscript.projects import load_project
 from fabula.search.corpus import (
     CONVERSATION_PREFIX,
     NO_CONVERSATIONS,
@@ -42,6 +44,14 @@ MAX_MESSAGES = 20_000  # of one conversation, the newest: another branch of it i
 WINDOW_STEP = 500  # messages more, before the oldest are left out: where messages are only added, so is to the index
 _MESSAGE_CHARACTERS = 200  # an estimate of the average length
 SEARCHED_AREAS = ("conversation", "recaps", "people", "lorebook")  # which has the cards
+
+
+class _Voices(Struct, frozen=True):
+    """What every passage of a conversation depends on: it names its speaker, in a language, and is no greeting."""
+
+    names: Participants = Participants()
+    cards: Cards = Cards()
+    language: str = ENGLISH
 
 
 def make_document_texts(manuscript: Manuscript) -> list[DocumentText]:
@@ -66,7 +76,7 @@ def make_conversation_texts(snapshot: Conversations | None) -> ConversationTexts
     """Make search documents of the conversations in a snapshot."""
     if snapshot is None or not any(snapshot.messages.values()):
         return NO_CONVERSATIONS
-    nobody = Attendance(), Participants(), Cards()
+    nobody = Attendance(), _Voices()
     searchable = [_make_conversation_document(name, path, *nobody) for name, path in snapshot.messages.items()]
     return ConversationTexts(
         sum(len(message.content) for path in snapshot.messages.values() for message in path), lambda: searchable
@@ -77,32 +87,30 @@ def _make_conversation_document(
     conversation_id: str,
     path: Iterable[Message],
     attendance: Attendance,
-    names: Participants,
-    cards: Cards,
+    voices: _Voices,
     title: str = "",
 ) -> SearchDocument:
     """Make a search document of a conversation's final messages, each known to the participants who were present."""
-    passages = _make_passages(path, attendance, names, cards, is_titled=bool(title))
+    passages = _make_passages(path, attendance, voices, is_titled=bool(title))
     return SearchDocument(CONVERSATION_PREFIX + conversation_id, passages, title)
 
 
 def _make_passages(
     path: Iterable[Message],
     attendance: Attendance,
-    names: Participants,
-    cards: Cards,
+    voices: _Voices,
     *,
     is_titled: bool,
     follows: int = -1,
 ) -> tuple[Passage, ...]:
     """Make the passages of a path, or of what was added behind the message with the number `follows`."""
-    final = [message for message in path if message.final]
+    final, names = [message for message in path if message.final], voices.names
     before = (follows, *(message.number or 0 for message in final))
     return tuple(
         Passage(
             f"history:{message.id}",
             message.prompt_text,
-            names.name_speaker(message),
+            names.name_speaker(message, voices.language),
             known_to=attendance.find_knowers(message),
             at=message.timestamp,
             speaker=names.name_of(message.speaker),
@@ -112,8 +120,10 @@ def _make_passages(
         )
         for number, message in zip(before, final, strict=False)
         if message.content.strip()
-        and not is_announcement(message)
-        and not cards.is_greeting(message)  # no other conversation is told of it, and its own one shows or offers it
+        and not is_of_game(message)
+        and not voices.cards.is_greeting(
+            message
+        )  # no other conversation is told of it, and its own one shows or offers it
     )
 
 
@@ -137,7 +147,7 @@ class StoredConversations:
         self._project_id = project_id
         self._changed: Set[str] | None = None  # conversations that changed since they were read; None for all
         self._conversations: dict[str, _ReadConversation] = {}  # by conversation id
-        self._names, self._cards = Participants(), Cards()
+        self._voices = _Voices()
         self._all_documents: tuple[SearchDocument, ...] | None = None  # None until they are read
         self._message_count: int | None = None  # None until they are counted
         self._loaded_counts: dict[str, int] = {}  # of the conversations of the view when they were counted
@@ -146,7 +156,7 @@ class StoredConversations:
     def after_changes(self, changed: Set[str] | None) -> StoredConversations:
         """Return the same conversations after a change: the ids of the changed ones, or None for all of them."""
         after = StoredConversations(self._store, self._project_id)
-        after._conversations, after._names, after._cards = self._conversations, self._names, self._cards
+        after._conversations, after._voices = self._conversations, self._voices
         earlier = frozenset() if self._all_documents is not None else self._changed
         after._changed = None if changed is None or earlier is None else earlier | changed
         after._message_count, after._loaded_counts, after._uncounted = self._message_count, self._loaded_counts, changed
@@ -175,16 +185,16 @@ class StoredConversations:
         if self._all_documents is None:
             with self._store.read(project=self._project_id) as reading:
                 self._read_changed(reading)
-                others = (*_load_recaps(reading), *_load_participant_texts(reading, self._names))
+                others = (*_load_recaps(reading), *_load_participant_texts(reading, self._voices.names))
             self._all_documents = (*(one.document for one in self._conversations.values()), *others)
         return self._all_documents
 
     def _read_changed(self, reading: ReadTransaction) -> None:
         changed = self._changed
         names, known = load_participants(reading), self._conversations
-        cards = load_cards(reading, names) or Cards()
-        if (names, cards) != (self._names, self._cards):  # every passage shows its speaker's name, and is no greeting
-            changed, known, self._names, self._cards = None, {}, names, cards
+        voices = _Voices(names, load_cards(reading, names) or Cards(), load_project(reading)[0].language)
+        if voices != self._voices:
+            changed, known, self._voices = None, {}, voices
         rows = reading.rows(conversations, order=(conversations.c.id,))
         self._conversations = {
             row.id: known[row.id]
@@ -203,15 +213,13 @@ class StoredConversations:
                 last = old.document.passages[-1].number if old.document.passages else -1
                 passages = (
                     *old.document.passages,
-                    *_make_passages(
-                        added, attendance, self._names, self._cards, is_titled=bool(row.title), follows=last
-                    ),
+                    *_make_passages(added, attendance, self._voices, is_titled=bool(row.title), follows=last),
                 )
                 if len(passages) > MAX_MESSAGES + WINDOW_STEP:
                     passages = passages[-MAX_MESSAGES:]
                 return _ReadConversation(SearchDocument(old.document.id, passages, row.title), state, attendance)
         path = load_newest_messages(reading, row.id, row.leaf_id, MAX_MESSAGES)
-        document = _make_conversation_document(row.id, path, attendance, self._names, self._cards, row.title)
+        document = _make_conversation_document(row.id, path, attendance, self._voices, row.title)
         return _ReadConversation(document, state, attendance)
 
 

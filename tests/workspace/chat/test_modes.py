@@ -424,6 +424,10 @@ def test_werewolf_deals_hidden_roles_that_nobody_else_is_told(pier: ProjectHandl
     assert f"So is {wolves[1]}" in model.prompts_of(wolves[0])[0]
     collect(pier.chat.send("Pier", "And on.", model=model))
     assert [prompt.count("[You are") for _, prompt in model.prompts] == [1] * 16, "each is told the own role once"
+    pier.participants.edit(wolves[1], new_name="Zed")
+    collect(pier.chat.send("Pier", "And now?", model=model))
+    assert [prompt.count("[You are") for _, prompt in model.prompts[16:]] == [1] * 8, "also after a rename"
+    assert "[You are a werewolf. So is Zed.]" in model.prompts_of(wolves[0])[-1]
 
 
 def test_whoever_joins_a_game_of_werewolf_is_a_villager(pier: ProjectHandle) -> None:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from fabula.cli.output import current_language, describe_error, print_line, printable, render, shorten, warn
+from fabula.cli.output import current_language, describe_error, name_role, print_line, printable, render, shorten, warn
 from fabula.cli.progress import ProgressDisplay
 from fabula.conversation.model import Message, MessageKind, get_kind
 from fabula.conversation.participants import Participants, strip_revision
@@ -348,10 +348,7 @@ def format_message(said: Message, names: Participants, colours: NameColours, *, 
     text = printable(said.content if most is None else shorten(said.content, most))
     if get_kind(said) is MessageKind.KNOWLEDGE:
         return f"* {text}"
-    if said.speaker:
-        name = names.name_of(said.speaker)
-    else:
-        name = render(message("you") if said.role == "user" else message("model"))
+    name = names.name_of(said.speaker) if said.speaker else name_role(said.role)
     name = mark_whisper(name, said.audience, names)
     return render(message("{name}: {text}", name=colours.paint(name, said.speaker), text=text))
 

@@ -86,6 +86,8 @@ def choose_reply(session: ChatSession, rest: str) -> None:
     reply = session.find_last_reply()
     replies = _list_replies(session, reply)
     if rest:
+        if rest != "1" and len(replies) == 1:
+            raise invalid_request("There is only one reply here. To have it given again: /swipe")
         if not rest.isdecimal() or not 1 <= int(rest) <= len(replies):
             raise invalid_request(
                 "There are {count} replies here. Choose one by its number, from 1 to {count}: /swipe 1",
@@ -224,7 +226,10 @@ def undo(session: ChatSession, rest: str) -> None:
     """Take back the last correction or choice, else the last turn."""
     if session.changes:
         number, label = session.changes[-1]
-        newest = next(step for step in session.project.changes.list_changes() if not step.is_undone)
+        newest = next((step for step in session.project.changes.list_changes() if not step.is_undone), None)
+        if newest is None or newest.number < number:
+            session.changes.pop()
+            raise invalid_request("That was taken back elsewhere already: {label}. Nothing was changed.", label=label)
         if newest.number != number and not session.hears_all:
             raise refuse_to_take_back()
         if newest.number != number:

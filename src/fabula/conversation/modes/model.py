@@ -49,6 +49,7 @@ class Step(Struct, frozen=True, kw_only=True):
     in_parallel: bool = True  # all on the history from before the step; else each hears the one before
     audience: tuple[str, ...] | None = None  # who hears the replies; None: everybody, or those of a whisper
     announcements: tuple[Announcement, ...] = ()
+    is_move: bool = False  # what was said is a move of the game, and no other conversation is told of it
     state: Mapping[str, Any] | None = None  # the new state of the mode; None: unchanged
 
 

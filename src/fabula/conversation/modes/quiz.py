@@ -56,7 +56,7 @@ class QuizMode(Mode):
         unsaid = bare if asked else _REMARK.sub("", rest)
         if rewarded and not re.search(r"\w", unsaid):
             told = self.describe_state(replace(turn, state=state), "")  # else the points would go without a word
-            return Step(state=state, announcements=(Announcement(text=told, is_state=True),))
+            return Step(state=state, announcements=(Announcement(text=told, is_state=True),), is_move=True)
         return Step(speakers=asked or turn.ids, state=state)
 
     def explain_state(self, turn: Turn, reader: str) -> tuple[Sentence, ...]:

@@ -25,7 +25,7 @@ class WerewolfMode(Mode):
         roles = dict(turn.state.get("roles", {})) or deal_roles(turn)
         texts = {one: tell_role(turn, roles, one) for one in roles if one in turn.ids}
         told = tuple(
-            Announcement(text=text, audience=(one,))
+            Announcement(text=text, is_state=True, audience=(one,))
             for one, text in texts.items()
             if all(said.content != text for said in turn.list_heard(one))
         )
@@ -36,7 +36,9 @@ class WerewolfMode(Mode):
         roles = dict(turn.state.get("roles", {}))
         newcomers = [one for one in turn.ids if one not in roles]
         roles.update(dict.fromkeys(newcomers, VILLAGER))
-        told = tuple(Announcement(text=tell_role(turn, roles, one), audience=(one,)) for one in newcomers)
+        told = tuple(
+            Announcement(text=tell_role(turn, roles, one), is_state=True, audience=(one,)) for one in newcomers
+        )
         return Step(speakers=turn.mentioned or turn.ids, announcements=told, state={**turn.state, "roles": roles})
 
     def explain_state(self, turn: Turn, reader: str) -> tuple[Sentence, ...]:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from fabula.conversation.cards import Cards
 from fabula.conversation.history import find_conversation_ids, load_records
 from fabula.conversation.light_summaries import RecentConversation, summarise_lightly
-from fabula.conversation.model import Conversations, ConversationState, Message, is_announcement
+from fabula.conversation.model import Conversations, ConversationState, Message, is_of_game
 from fabula.conversation.participants import Participants
 from fabula.conversation.presence import Attendance, load_attendance, name_present
 from fabula.conversation.recaps.model import StoredRecap
@@ -59,6 +59,13 @@ class RelatedConversations(Struct, frozen=True):
     summaries: tuple[RecentConversation, ...] = ()  # of those among the latest whose snippets all of them heard
 
 
+class PinnedWords(Struct, frozen=True):
+    """The fragment of pinned words, and the text of the message where all of it is pinned."""
+
+    fragment: Fragment
+    whole_text: str = ""
+
+
 class ConversationRecaps(Struct, frozen=True, kw_only=True):
     """What a chat in one conversation can be told of earlier messages."""
 
@@ -69,7 +76,7 @@ class ConversationRecaps(Struct, frozen=True, kw_only=True):
     rounds_until: int  # the number of the newest message among those whose rounds these are
     recaps: tuple[RecapFragment, ...]  # by their rounds
     replaced: tuple[RecapFragment, ...]  # the latest summaries that are in a recap; a prompt may hold them still
-    pinned: Mapping[int, Fragment]  # by the number of the message
+    pinned: Mapping[int, PinnedWords]  # by the number of the message
     related: RelatedConversations
     # messages as they were offered, by number, age and range of scores; filled by the source
     offered: dict[tuple[int, int, tuple[float, float]], Fragment]
@@ -227,7 +234,7 @@ class _Loader(Struct, frozen=True):
 
     def find_pinned(
         self, name: str, path: Sequence[Message], attendance: Attendance, earlier: ConversationRecaps | None
-    ) -> dict[int, Fragment]:
+    ) -> dict[int, PinnedWords]:
         """Make the fragments of the pinned words on the active path."""
         pinned = {one.number or 0: one for one in path if one.final and one.pinned is not None}
         made = {number: self._make_pinned(one, attendance) for number, one in pinned.items()}
@@ -249,11 +256,11 @@ class _Loader(Struct, frozen=True):
             made = {one.number or 0: self._make_pinned(one, attendance) for one in found} | made
         return made
 
-    def _make_pinned(self, said: Message, attendance: Attendance) -> Fragment:
+    def _make_pinned(self, said: Message, attendance: Attendance) -> PinnedWords:
         words = said.pinned if said.pinned and said.pinned in said.content else said.prompt_text
         name = self.participants.name_speaker(said, self.project.language)
         text = message("[Kept word for word, {name}] {words}", name=name, words=words)
-        return Fragment(
+        fragment = Fragment(
             source=f"pinned:{said.id}",
             layer=Layer.RETRIEVED,
             text=text.render(self.project.language),
@@ -262,6 +269,7 @@ class _Loader(Struct, frozen=True):
             score=PINNED_SCORE,
             known_to=attendance.find_knowers(said),
         )
+        return PinnedWords(fragment, said.prompt_text if words in (said.prompt_text, said.content) else "")
 
     def load_related(self, name: str, attendance: Attendance) -> RelatedConversations:
         """Load the other conversations of all who are present, and the latest messages of the latest of them."""
@@ -279,7 +287,7 @@ class _Loader(Struct, frozen=True):
                 summaries.append(summary)
             final = [said for said in newest if said.final]
             for follows, said in zip((None, *final), final, strict=False):
-                if is_announcement(said) or self.cards.is_greeting(said):
+                if is_of_game(said) or self.cards.is_greeting(said):
                     continue
                 names = () if record.title else name_present(said, own, self.participants)
                 earlier = EarlierMessage(

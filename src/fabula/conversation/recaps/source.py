@@ -76,9 +76,9 @@ def offer_recaps(source_request: SourceRequest, view: View) -> Iterator[Fragment
         return judge_visibility(fragment, source_request.vantage, view.timeline) is None
 
     if path and (first_shown > (path[0].number or 0) or path[0].parent_id is not None):
-        for number, fragment in known.pinned.items():
+        for number, pinned in known.pinned.items():
             if number < first_shown:
-                yield place_for_listeners(fragment, attendance, source_request)
+                yield place_for_listeners(pinned.fragment, attendance, source_request)
         recaps = known.recaps if options.tells_recaps else ()
         chosen = _choose_recaps(recaps, first_shown, options, [is_known(one.fragment) for one in recaps])
         previous = frozenset[str]() if source_request.reselect else frozenset(source_request.previously_included)
@@ -105,7 +105,7 @@ def offer_recaps(source_request: SourceRequest, view: View) -> Iterator[Fragment
 
 
 def find_shown_texts(source_request: SourceRequest, view: View) -> frozenset[str]:
-    """Return the texts of the messages that the prompt shows, or could show: none of them is told again as earlier."""
+    """Return the texts of the messages that the prompt shows, could show, or tells as pinned: none is told again."""
     name, conversations = source_request.request.conversation_id, view.snapshot(Conversations)
     path = conversations.messages.get(name, ()) if conversations is not None else ()
     if conversations is None or not path or name not in conversations.attendances:
@@ -114,6 +114,12 @@ def find_shown_texts(source_request: SourceRequest, view: View) -> frozenset[str
     newest = (one for one in path if one.final and (one.number or 0) >= first_shown)
     heard = ((one, Visibility(f"history:{one.id}", known_to=attendance.find_knowers(one))) for one in newest)
     texts = [one.prompt_text for one, seen in heard if _is_visible(seen, source_request, view)]
+    snapshot = view.snapshot(RecapSnapshot)
+    known = snapshot.by_conversation.get(name) if snapshot is not None else None
+    for number, pinned in known.pinned.items() if known is not None else ():
+        seen = Visibility(pinned.fragment.source, known_to=pinned.fragment.known_to)
+        if number < first_shown and pinned.whole_text and _is_visible(seen, source_request, view):
+            texts.append(pinned.whole_text)
     return frozenset([*texts, source_request.request.additional_input])
 
 
@@ -284,6 +290,8 @@ def _list_uncovered(
         number = said.number or 0
         if number >= first_shown or (count >= most and said.audience is None):
             continue
+        if number in known.pinned and known.pinned[number].whole_text:
+            continue  # it is told word for word
         if number in covered and f"history:{said.id}" not in previous:
             continue
         knowers = known.attendance.find_knowers(said)

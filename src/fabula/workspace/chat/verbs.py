@@ -22,11 +22,12 @@ from fabula.context.request import Request
 from fabula.context.result import Result
 from fabula.conversation import edits, history
 from fabula.conversation.mentions import find_mentions
-from fabula.conversation.model import CLEANED_TEXT, Message, MessageKind, get_kind
+from fabula.conversation.model import CLEANED_TEXT, MOVE, Message, MessageKind, get_kind
 from fabula.conversation.modes import DEFAULT_MODE, Mode, Step
 from fabula.conversation.participants import Participants, get_participant, list_names, strip_revision
 from fabula.conversation.presence import load_attendance
 from fabula.conversation.snapshot import load_newest_messages
+from fabula.conversation.tables import messages
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, is_word, join_names, message
 from fabula.llm.providers.clipboard import ClipboardProvider
@@ -390,6 +391,9 @@ class ChatVerbs(ProjectVerbs):
                 if failure.code is not Code.MODE_FAILED:
                     raise
                 step, error = Step(), failure
+            if step.is_move:
+                said = replace(said, extra={**said.extra, MOVE: True})
+                tx.update_rows(messages, {"extra": said.extra}, messages.c.id == said.id)
             later = announce(tx, ident, step.announcements)
             begin_step(tx, chat, _leave_out(step, played), said.id, behind=said.id)
         notes = explain_unknown_mentions(view, chat, text) if found.unknown else ()
