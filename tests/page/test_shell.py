@@ -135,6 +135,25 @@ def test_a_dialog_about_selected_text_leads_back_into_the_text(open_page: OpenPa
     expect(page.locator(".cm-content")).to_be_focused()
 
 
+def test_the_palette_gives_the_focus_back_however_it_is_closed(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_page(f"#/{story.id}/write/ch-06")
+    asked = page.get_by_role("combobox", name="What would you like to do?")
+    for field in (page.locator(".cm-content"), page.get_by_label("Instruction")):
+        field.click()
+        for close in ("Escape", "Control+k", "click", "command"):
+            page.keyboard.press("Control+k")
+            expect(asked).to_be_focused()
+            if close == "click":
+                page.mouse.click(5, 300)
+            elif close == "command":
+                asked.fill("Change between light and dark")
+                page.keyboard.press("Enter")
+            else:
+                page.keyboard.press(close)
+            expect(asked).to_have_count(0)
+            expect(field).to_be_focused()
+
+
 @pytest.mark.parametrize("command", ["Constraints", "Files", "Settings", "History manager"])
 def test_a_view_that_the_palette_opens_takes_the_focus(open_page: OpenPage, story: ProjectHandle, command: str) -> None:
     page = open_page(f"#/{story.id}/write/ch-06")

@@ -27,6 +27,8 @@ export interface ContextChoices {
 }
 
 const PAUSE = 120; // milliseconds after the last change
+const NOT_READY_PAUSE = 2000; // milliseconds, while a large book is being prepared for search
+const NOT_READY = /^RETRIEVAL_NOT_READY: /;
 const RULES_TOO_LARGE = "CONTEXT_RULES_TOO_LARGE";
 const NO_ROOM = ["TOO_LARGE", "PASSED_OVER", "NO_ROOM", "LOWER_RANK", "HEADROOM", "RULES_OVERBUDGET"]; // why something is out
 
@@ -146,6 +148,11 @@ class ContextState {
   /** The rules that have no room in the prompt, none of them written by the user; facts of the codex may stand among rules, and are none. */
   get rulesOut(): Fragment[] {
     return (this.prompt?.fragments ?? []).filter((one) => one.layer === "rules" && !one.source.startsWith("codex:") && !one.included && NO_ROOM.includes(one.reason));
+  }
+
+  /** What of a large book is still being prepared, as sentences: until then prompts do without it. */
+  get unready(): string[] {
+    return (this.prompt?.warnings ?? []).filter((one) => NOT_READY.test(one)).map((one) => one.replace(NOT_READY, ""));
   }
 
   /** What the window of the model has no room for: all rules that a person wrote, or anything beside rules and text. */
@@ -315,6 +322,7 @@ class ContextState {
       this.prompt = aside.length && prompt.fragments ? { ...prompt, fragments: prompt.fragments.filter((one) => !aside.includes(one.source)) } : prompt;
       this.promptPlace = place;
       this.problem = "";
+      if (this.unready.length) this.refresh(NOT_READY_PAUSE);
     } catch (error) {
       const isForbidden = error instanceof Problem && error.status === 403; // whoever reads along sees no prompt
       if (abort.signal.aborted || isForbidden) return;
