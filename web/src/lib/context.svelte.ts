@@ -95,6 +95,8 @@ class ContextState {
   private aside: readonly string[] = [];
   private readUnsaved: (() => string) | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private isDue = false; // whether what is shown is of an earlier place or text
+  private running = Promise.resolve();
   private abort: AbortController | undefined;
   private mayInspect = true;
   /** Whose model is counted for; null until it was asked for. */
@@ -283,7 +285,14 @@ class ContextState {
 
   refresh(pause = PAUSE): void {
     clearTimeout(this.timer);
+    this.isDue = this.place !== null;
     if (this.place) this.timer = setTimeout(() => void this.load(), pause);
+  }
+
+  /** Return the prompt of the present place, once it is there. */
+  async settle(): Promise<Prompt | null> {
+    await (this.isDue ? this.load() : this.running);
+    return this.prompt;
   }
 
   clear(): void {
@@ -302,7 +311,13 @@ class ContextState {
     this.problem = "";
   }
 
-  async load(): Promise<void> {
+  load(): Promise<void> {
+    clearTimeout(this.timer);
+    this.isDue = false;
+    return (this.running = this.read());
+  }
+
+  private async read(): Promise<void> {
     if (!this.place || !story.id) return;
     this.abort?.abort();
     const abort = (this.abort = new AbortController());
