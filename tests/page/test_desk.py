@@ -633,10 +633,12 @@ def test_a_paste_of_five_megabytes_is_saved_or_kept_with_the_reason(open_page: O
     show_end(page)
     paste(page, line, 11_000)
     wait_text(story, "ch-06", before + line * 11_000)
+    page.keyboard.type("Fog.")
+    wait_text(story, "ch-06", before + line * 11_000 + "Fog.")
     paste(page, line, 200)  # more than a chapter may have
-    expect(page.get_by_text("is too long")).to_be_visible()
+    expect(page.get_by_text("such a text has 5,000,000 characters at most")).to_be_visible()
     expect(page.locator("header .state")).to_have_text("Kept here")
-    assert story.chapters.read("ch-06").text == before + line * 11_000
+    assert story.chapters.read("ch-06").text == before + line * 11_000 + "Fog."
 
 
 def test_a_chapter_is_dragged_to_another_place_and_taken_back(open_page: OpenPage, story: ProjectHandle) -> None:
