@@ -318,6 +318,20 @@ def test_an_empty_chapter_says_what_to_do_and_takes_what_is_typed(open_page: Ope
     expect(page.locator(".cm-content")).to_have_text("It rained.")
 
 
+def test_a_selected_sentence_becomes_what_is_known_and_a_selected_name_the_name(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    page = open_chapter(open_page, story)
+    type_at_end(page, "\n\nOld Pike keeps the ferry and owes everybody money.\n\nOld Pike")
+    dialog = page.get_by_role("dialog", name="Add to the codex")
+    for line, name, known in ((1, "Old Pike", ""), (0, "", "Old Pike keeps the ferry and owes everybody money.")):
+        page.locator(".cm-line").filter(has_text="Old Pike").nth(line).click(click_count=3)
+        page.get_by_role("toolbar").get_by_role("button", name="Add to the codex").click()
+        expect(dialog.get_by_label("Name")).to_have_value(name)
+        expect(dialog.get_by_label("What is known")).to_have_value(known)
+        page.keyboard.press("Escape")
+
+
 def test_a_rule_made_of_selected_text_is_in_the_prompt(open_page: OpenPage, story: ProjectHandle) -> None:
     page = open_chapter(open_page, story)
     type_at_end(page, "\n\nNobody ever whistles on this coast.")
@@ -619,10 +633,12 @@ def test_a_paste_of_five_megabytes_is_saved_or_kept_with_the_reason(open_page: O
     show_end(page)
     paste(page, line, 11_000)
     wait_text(story, "ch-06", before + line * 11_000)
+    page.keyboard.type("Fog.")
+    wait_text(story, "ch-06", before + line * 11_000 + "Fog.")
     paste(page, line, 200)  # more than a chapter may have
-    expect(page.get_by_text("is too long")).to_be_visible()
+    expect(page.get_by_text("such a text has 5,000,000 characters at most")).to_be_visible()
     expect(page.locator("header .state")).to_have_text("Kept here")
-    assert story.chapters.read("ch-06").text == before + line * 11_000
+    assert story.chapters.read("ch-06").text == before + line * 11_000 + "Fog."
 
 
 def test_a_chapter_is_dragged_to_another_place_and_taken_back(open_page: OpenPage, story: ProjectHandle) -> None:

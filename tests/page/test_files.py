@@ -53,6 +53,25 @@ def test_a_picture_is_called_a_picture(open_page: OpenPage, story: ProjectHandle
     expect(page.get_by_role("button", name="Bring it in")).to_have_count(0)
 
 
+def test_what_is_taken_back_after_an_import_is_that_import(
+    open_page: OpenPage, story: ProjectHandle, tmp_path: Path
+) -> None:
+    file = tmp_path / "More.md"
+    file.write_text("# More\n\n## Rain\n\nIt rained.\n", "utf-8")
+    page = open_page(f"#/{story.id}/files")
+    drop(page, file)
+    page.get_by_label("Add its chapters to this book").check()
+    page.get_by_role("button", name="Bring it in").click()
+    report = page.get_by_role("status", name="What came in")
+    expect(report).to_contain_text("chapter")
+    story.constraints.add("Nobody whistles.")  # a later change, made elsewhere
+    report.get_by_role("button", name="Take it back").click()
+    expect(page.get_by_text("Taken back: import of More.md")).to_be_visible()
+    expect(report).to_have_count(0)
+    assert "Rain" not in [one.title for one in story.chapters.list_chapters()]
+    assert "Nobody whistles." in [one.constraint.text for one in story.constraints.list_constraints()]
+
+
 def test_a_newer_version_of_the_book_changes_what_differs_after_a_preview(
     open_page: OpenPage, story: ProjectHandle, tmp_path: Path
 ) -> None:

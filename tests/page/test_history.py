@@ -41,6 +41,30 @@ def pier(workspace: Workspace, story: ProjectHandle) -> str:
     return made.id
 
 
+def test_fields_for_fixed_prompts_are_of_one_width_and_speak_to_the_person(
+    open_page: OpenPage, story: ProjectHandle
+) -> None:
+    story.chat.start(["Mara Venn", "Ambrose Reeve"], title="Pier")
+    page = open_page(f"#/{story.id}/history/prompts?with=Mara Venn,Ambrose Reeve")
+    expect(page.get_by_label("Reaches you only")).to_be_visible()
+    fields = page.get_by_label(re.compile("^Add for"))
+    expect(fields).to_have_count(3)
+    assert len({fields.nth(index).evaluate("one => one.clientWidth") for index in range(3)}) == 1
+
+
+def test_the_undo_of_a_deleted_message_brings_back_that_message(
+    open_page: OpenPage, story: ProjectHandle, pier: str
+) -> None:
+    page = open_page(f"#/{story.id}/history/history?with=Ann,Bo")
+    row = page.get_by_role("listitem").filter(has_text="Answer 7.")
+    row.get_by_role("button", name="Delete").click()
+    expect(row).to_have_count(0)
+    story.constraints.add("Nobody whistles.")  # a later change, which stays
+    page.get_by_role("button", name="Undo").click()
+    expect(row).to_be_visible()
+    assert len(story.conversations.read_page(pier, limit=100).messages) == 2 * ROUNDS
+
+
 def test_a_recap_says_that_it_is_out_of_date_and_who_wrote_it(
     open_page: OpenPage, story: ProjectHandle, pier: str
 ) -> None:

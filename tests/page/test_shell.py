@@ -96,6 +96,30 @@ def test_a_sheet_is_headed_once(open_page: OpenPage, story: ProjectHandle) -> No
     expect(sheet.get_by_text("The prompt, from top to bottom").locator("visible=true")).to_have_count(1)
 
 
+def test_headings_keep_their_line_on_a_narrow_page(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_page(f"#/{story.id}/outline", width=360, height=740)
+    heading = page.get_by_role("heading", name="Outline", level=1)
+    expect(heading).to_be_visible()
+    _, top, _, bottom = box_of(heading)
+    assert bottom - top < 45
+
+
+@pytest.mark.parametrize("width", [1440, 360])
+def test_a_notice_in_a_full_dialog_is_seen_whole(open_page: OpenPage, story: ProjectHandle, width: int) -> None:
+    page = open_page(f"#/{story.id}/write/ch-06", width=width, height=740)
+    expect(page.locator(".cm-name").first).to_be_visible()
+    page.locator(".cm-content").press("Control+End")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("button", name=re.compile("^Accept"))).to_be_visible()
+    page.locator(".cm-content").press("Escape")
+    page.keyboard.press("Control+Shift+F")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Find", exact=True).fill("the")
+    page.keyboard.press("Enter")
+    expect(dialog.get_by_text("The answer was rejected.")).to_be_visible()
+    expect(dialog.get_by_role("button", name="Undo")).to_be_in_viewport(ratio=1)
+
+
 def test_the_present_tab_is_in_sight_on_a_narrow_page(open_page: OpenPage, story: ProjectHandle) -> None:
     page = open_page(f"#/{story.id}/memory/profile", width=360, height=740)
     tab = page.get_by_role("tab", name="About you")
@@ -133,6 +157,25 @@ def test_a_dialog_about_selected_text_leads_back_into_the_text(open_page: OpenPa
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator(".cm-content")).to_be_focused()
+
+
+def test_the_palette_gives_the_focus_back_however_it_is_closed(open_page: OpenPage, story: ProjectHandle) -> None:
+    page = open_page(f"#/{story.id}/write/ch-06")
+    asked = page.get_by_role("combobox", name="What would you like to do?")
+    for field in (page.locator(".cm-content"), page.get_by_label("Instruction")):
+        field.click()
+        for close in ("Escape", "Control+k", "click", "command"):
+            page.keyboard.press("Control+k")
+            expect(asked).to_be_focused()
+            if close == "click":
+                page.mouse.click(5, 300)
+            elif close == "command":
+                asked.fill("Change between light and dark")
+                page.keyboard.press("Enter")
+            else:
+                page.keyboard.press(close)
+            expect(asked).to_have_count(0)
+            expect(field).to_be_focused()
 
 
 @pytest.mark.parametrize("command", ["Constraints", "Files", "Settings", "History manager"])

@@ -122,8 +122,10 @@ def test_a_conversation_is_deleted_after_a_question_and_no_error_is_left(
     expect(page.get_by_text("“Pier” was deleted.")).to_be_visible()
     page.wait_for_timeout(1500)  # the change comes back to the page, which loads again what is shown
     expect(page.get_by_text("There is no conversation")).to_have_count(0)
+    story.constraints.add("Nobody whistles.")  # a later change, which stays
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("option", name=re.compile("Pier"))).to_be_visible()
+    assert "Nobody whistles." in [one.constraint.text for one in story.constraints.list_constraints()]
 
 
 def test_points_of_a_quiz_are_given_as_the_page_says(open_page: OpenPage, story: ProjectHandle) -> None:

@@ -443,3 +443,17 @@ def test_an_answer_names_the_step_that_takes_just_this_change_back(server: Runni
         taken_back = client.post(f"{base}/undo", json={"step": int(number)})
         assert "No cats." in taken_back.json()["label"]
         assert client.get(address).json()["text"] == f"{text} More."
+
+
+def test_the_answer_to_an_upload_names_its_step_too(server: RunningServer, story: ProjectHandle) -> None:
+    base = f"/api/projects/{story.id}"
+    with server.client() as client:
+        given = {"fileName": "More.md", "into": story.id}
+        imported = client.post("/api/imports", params=given, content=b"# More\n\n## Rain\n\nIt rained.\n")
+        project, _, number = imported.headers["undo-step"].partition("/")
+        assert project == story.id
+        client.post(f"{base}/constraints", json={"text": "No cats."})
+        taken_back = client.post(f"{base}/undo", json={"step": int(number)})
+        assert "More.md" in taken_back.json()["label"]
+        assert "Rain" not in [one["title"] for one in client.get(f"{base}/chapters").json()["items"]]
+        assert "No cats." in client.get(f"{base}/constraints").text

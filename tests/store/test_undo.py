@@ -67,6 +67,17 @@ def test_a_change_of_a_text_is_undone_with_its_positions_and_made_again(book: St
     assert contents(book) == after
 
 
+def test_a_chapter_of_more_than_a_million_characters_can_be_changed_and_the_change_undone(book: Store) -> None:
+    long = "The lamp went out over the water.\n" * 32_000
+    with book.write(project="p", undo_label=LABEL) as tx:
+        documents.write(tx, "One", long)
+    with book.write(project="p", undo_label=LABEL) as tx:
+        documents.write(tx, "One", "Short.")
+    with book.write(project="p") as tx:
+        undo.undo(tx)
+        assert [row.text for row in tx.rows(document_rows, document_rows.c.id == "One")] == [long]
+
+
 def test_what_a_delete_takes_along_comes_back_with_it(book: Store) -> None:
     before = contents(book)
     with book.write(project="p", undo_label=LABEL) as tx:

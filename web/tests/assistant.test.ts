@@ -140,6 +140,15 @@ test("the last request is one that was sent, not another place that was looked a
   context.clear();
 });
 
+test("the last request is that of the place where it was asked, also where its prompt was not shown yet", async () => {
+  const shown = { tokenCount: 7, fragments: [], warnings: [] };
+  const assistant = await open("one", { "POST /projects/one/write": write("Rain."), "POST /projects/one/inspect": shown });
+  context.follow(place); // as the page does while one writes
+  await assistant.ask(place);
+  expect(context.sent).toEqual(shown);
+  context.clear();
+});
+
 test("who writes is remembered for the book in this browser", async () => {
   (await open("one")).choose("clipboard");
   expect((await open("one")).provider).toBe("clipboard");

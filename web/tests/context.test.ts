@@ -1,5 +1,6 @@
 /** Which context is shown: of the place, without what nobody decided, for the model that will answer. */
 import { fireEvent, render, screen, waitFor } from "@testing-library/svelte";
+import { flushSync } from "svelte";
 import { beforeEach, expect, test, vi } from "vitest";
 import { context } from "../src/lib/context.svelte";
 import { router } from "../src/lib/router.svelte";
@@ -114,6 +115,26 @@ test("a window that has no room for the story, or for the rules, says so with wh
 
 const verdict = (source: string, layer: string, included: boolean, reason = "KEPT") => ({ source, layer, included, reason, title: source, text: "", why: "", tokenCount: 1, score: 1 });
 const shownPrompt = (fragments: object[]) => ({ fragments, tokenCount: 9, messages: [], model: "m", warnings: [], budget: { window: 512, total: 400, reply: 64 }, layers: {} }) as never;
+
+test("while a large book is being prepared for search the desk says so, and looks again by itself", async () => {
+  vi.useFakeTimers();
+  const prompt = shownPrompt([verdict("text", "immediate", true)]) as object;
+  let warnings = ["RETRIEVAL_NOT_READY: the search index is being built (12 % done); until then no passages are found", "SOMETHING_ELSE: no news"];
+  const asked = serve({ "POST /projects/b/inspect": () => ({ ...prompt, warnings }) });
+  context.place = { documentId: "c" };
+  render(Cards);
+  await context.load();
+  flushSync();
+  expect(screen.getByText("Still being prepared: the search index is being built (12 % done); until then no passages are found. You can write and ask meanwhile.")).toBeTruthy();
+  expect(screen.queryByText(/no news/)).toBeNull();
+  warnings = [];
+  await vi.advanceTimersByTimeAsync(2500);
+  flushSync();
+  expect(screen.queryByText(/Still being prepared/)).toBeNull();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(asked).toHaveLength(2); // it is ready, so nobody asks again
+  vi.useRealTimers();
+});
 
 test("the bar and the cards count the same: what is told of the codex, the story, the rules and the text", () => {
   serve({});

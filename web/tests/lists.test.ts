@@ -65,6 +65,7 @@ test("broken rules are grouped, what was not checked comes first, and the report
   const report = container.querySelector(".report")!;
   expect(report.querySelector("summary")!.textContent).toContain("Never say us.");
   expect(report.querySelectorAll("details p").length).toBe(40);
+  expect([...report.querySelectorAll("details")].map((one) => one.textContent!.split("No us.").length - 1)).toEqual([20, 1]); // a reason that is the heading is not said again
   expect(report.textContent!.indexOf("5 rules need a reader")).toBeLessThan(report.textContent!.indexOf("Never say us."));
   await fireEvent.click(screen.getByRole("button", { name: "Close" }));
   expect(container.querySelector(".report")).toBeNull();

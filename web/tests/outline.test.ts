@@ -203,6 +203,25 @@ describe("beats", () => {
     desk.chapter.close();
   });
 
+  test("beats of the chapter before are gone while those of another one are loaded: none of them can be moved into it", async () => {
+    const read = (id: string) => ({ id, title: id, text: "Fog.", revision: "1", version: "1" });
+    let answer: (found: Response) => void = () => undefined;
+    const late = new Promise<Response>((resolve) => (answer = resolve));
+    serve({ "GET /projects/b/chapters/a": read("a"), "GET /projects/b/chapters/c": read("c"), "GET /projects/b/beats": { items: beats, next: null }, "GET /projects/b/synopses/texts": { items: [synopsis("a")], next: null } });
+    const fetched = globalThis.fetch;
+    await desk.chapter.load("a");
+    render(Beats);
+    expect(await screen.findByLabelText("Beat 2")).toBeTruthy();
+    globalThis.fetch = (input, init) => (String(input).includes("document=c") ? late : fetched(input, init));
+    await desk.chapter.load("c");
+    await tick();
+    expect(screen.queryByLabelText("Beat 2")).toBeNull();
+    expect(screen.queryByText("What happens in a.")).toBeNull();
+    answer(new Response(JSON.stringify({ items: [{ ...Object(beats[0]), id: "3", documentId: "c", text: "Dawn" }], next: null })));
+    await waitFor(() => expect(screen.getByLabelText<HTMLTextAreaElement>("Beat 1").value).toBe("Dawn"));
+    desk.chapter.close();
+  });
+
   test("a beat that is removed is taken back by its own step, and each is written by a button with its text", async () => {
     const sent: unknown[] = [];
     serve({

@@ -43,5 +43,6 @@ test("sources are named in words", () => {
   story.chapters = [{ id: "ch-01", title: "The Light" }] as never;
   expect(describeSource("codex:entity:a4e96bd6#fact:78c4")).toBe("Codex · Mara Venn");
   expect(describeSource("search:ch-01#58ac")).toBe("Passages of the book · The Light");
+  expect(["participants", "persona:character:mara", "turn", "skill:continue", "input", "preset:tide-table", "style"].map(describeSource)).toEqual(["Who takes part", "Who takes part", "Who speaks next", "What you asked for", "What you asked for", "Preset", "Style"]);
   expect(describeSource("unheard:of")).toBe("Other texts");
 });

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
@@ -66,7 +66,7 @@ from fabula.workspace.workspace import Workspace
 
 API = "/api"
 _CHANGING_METHODS = ("PUT", "PATCH", "DELETE")
-_UNDO_STEP = "undo-step"  # the header that names the step of a change, to take just that one back
+_UNDO_STEP = "undo-step"
 _UNDONE_RIGHTS = (Right.EDIT, Right.PLAY, Right.MANAGE, Right.STORE)  # of changes that can leave a step
 Handle = Callable[[Request[Any, Any, Any]], Awaitable[Any]]  # which answers with something that sends itself
 STREAM_PATH = API + "/projects/{project:str}/streams/{stream:str}"
@@ -153,9 +153,14 @@ class RouteTable:
         async with self._upload_places.read():
             self._uploads.check_time(call.access)
             try:
-                return await self.workspace.call(take_upload, route, call, file, costs.append)
+                return await self.workspace.call(self._read_upload, route, call, file, costs.append)
             finally:
                 self._uploads.spend(call.access, sum(costs))
+
+    def _read_upload(self, route: Route, call: Call, file: Path, on_cost: Callable[[float], None]) -> Reply:
+        with self.workspace.collect_steps() as steps:
+            reply = take_upload(route, call, file, on_cost)
+        return _name_step(route, reply, steps)
 
     def _make_download_handler(self, route: Route) -> Handle:
         async def handle(request: Request[Any, Any, Any]) -> Response[bytes]:
@@ -425,10 +430,7 @@ class RouteTable:
             reply = self._make_change(route, request, body, headers)
         if route.changes_access:
             self._on_access_change()
-        if route.method == "GET" or route.right not in _UNDONE_RIGHTS:
-            return reply
-        named = "{}/{}".format(*steps[-1]) if steps else "none"
-        return Reply(reply.status, reply.body, {**reply.headers, _UNDO_STEP: named})
+        return _name_step(route, reply, steps)
 
     def _make_change(
         self, route: Route, request: Request[Any, Any, Any], body: bytes, headers: Mapping[str, str]
@@ -477,6 +479,14 @@ class RouteTable:
             return {}
         project, user = self.workspace.store.versions(project=call.project.id, user=call.access.user)
         return {f"project:{call.project.id}": project, f"user:{call.access.user}": user}
+
+
+def _name_step(route: Route, reply: Reply, steps: Sequence[tuple[str, int]]) -> Reply:
+    """Name the step of a change in its answer, to take just that one back."""
+    if route.method == "GET" or route.right not in _UNDONE_RIGHTS:
+        return reply
+    named = "{}/{}".format(*steps[-1]) if steps else "none"
+    return Reply(reply.status, reply.body, {**reply.headers, _UNDO_STEP: named})
 
 
 def _register(path: str, handles: Mapping[Method, Handle], media_type: str) -> HTTPRouteHandler:

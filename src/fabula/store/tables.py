@@ -74,7 +74,7 @@ def _undo_columns() -> tuple[Column[Any], ...]:
         Column("number", Integer, nullable=False),
         json_column("label", "{}"),
         text_column("person"),  # whose rows the change may have touched beside those of the project
-        json_column("rows", None),  # NULL for a change that was too large
+        json_column("rows", None, info={"any_length": True}),  # NULL for a change that was too large
         integer_column("size"),
         integer_column("undone"),  # 0: made, 1: undone, 2: made again
         text_column("made"),  # when the change was made, undone, or made again

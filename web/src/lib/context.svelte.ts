@@ -27,6 +27,8 @@ export interface ContextChoices {
 }
 
 const PAUSE = 120; // milliseconds after the last change
+const NOT_READY_PAUSE = 2000; // milliseconds, while a large book is being prepared for search
+const NOT_READY = /^RETRIEVAL_NOT_READY: /;
 const RULES_TOO_LARGE = "CONTEXT_RULES_TOO_LARGE";
 const NO_ROOM = ["TOO_LARGE", "PASSED_OVER", "NO_ROOM", "LOWER_RANK", "HEADROOM", "RULES_OVERBUDGET"]; // why something is out
 
@@ -93,6 +95,8 @@ class ContextState {
   private aside: readonly string[] = [];
   private readUnsaved: (() => string) | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private isDue = false; // whether what is shown is of an earlier place or text
+  private running = Promise.resolve();
   private abort: AbortController | undefined;
   private mayInspect = true;
   /** Whose model is counted for; null until it was asked for. */
@@ -146,6 +150,11 @@ class ContextState {
   /** The rules that have no room in the prompt, none of them written by the user; facts of the codex may stand among rules, and are none. */
   get rulesOut(): Fragment[] {
     return (this.prompt?.fragments ?? []).filter((one) => one.layer === "rules" && !one.source.startsWith("codex:") && !one.included && NO_ROOM.includes(one.reason));
+  }
+
+  /** What of a large book is still being prepared, as sentences: until then prompts do without it. */
+  get unready(): string[] {
+    return (this.prompt?.warnings ?? []).filter((one) => NOT_READY.test(one)).map((one) => one.replace(NOT_READY, ""));
   }
 
   /** What the window of the model has no room for: all rules that a person wrote, or anything beside rules and text. */
@@ -276,7 +285,14 @@ class ContextState {
 
   refresh(pause = PAUSE): void {
     clearTimeout(this.timer);
+    this.isDue = this.place !== null;
     if (this.place) this.timer = setTimeout(() => void this.load(), pause);
+  }
+
+  /** Return the prompt of the present place, once it is there. */
+  async settle(): Promise<Prompt | null> {
+    await (this.isDue ? this.load() : this.running);
+    return this.prompt;
   }
 
   clear(): void {
@@ -295,7 +311,13 @@ class ContextState {
     this.problem = "";
   }
 
-  async load(): Promise<void> {
+  load(): Promise<void> {
+    clearTimeout(this.timer);
+    this.isDue = false;
+    return (this.running = this.read());
+  }
+
+  private async read(): Promise<void> {
     if (!this.place || !story.id) return;
     this.abort?.abort();
     const abort = (this.abort = new AbortController());
@@ -315,6 +337,7 @@ class ContextState {
       this.prompt = aside.length && prompt.fragments ? { ...prompt, fragments: prompt.fragments.filter((one) => !aside.includes(one.source)) } : prompt;
       this.promptPlace = place;
       this.problem = "";
+      if (this.unready.length) this.refresh(NOT_READY_PAUSE);
     } catch (error) {
       const isForbidden = error instanceof Problem && error.status === 403; // whoever reads along sees no prompt
       if (abort.signal.aborted || isForbidden) return;

@@ -13,6 +13,9 @@ const isPlayer = (id: string) => id.startsWith("player:");
 /** Return the name of whoever speaks; a player without a name is the person at the page. */
 export const nameSpeaker = (id: string, name: string): string => (isPlayer(id) && UNNAMED.has(name) ? t(texts.yourself) : name);
 
+/** A name within a sentence: the person at the page is “you” there. */
+export const nameWithin = (name: string): string => (name === t(texts.yourself) ? t(texts.you) : name);
+
 /** Return the names of those who take part, each once; the person at the page is meant where nobody else does. */
 export function namePresent(one: Pick<Named, "presence">): string {
   const others = one.presence.filter((person) => !isPlayer(person.participantId));

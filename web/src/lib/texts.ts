@@ -87,6 +87,7 @@ export const texts = defineTexts({
   conversationOf: { en: "{names}: “{words}”", zh: "{names}：“{words}”" },
   conversationSilent: { en: "{names}: nothing said yet", zh: "{names}：还没有说话" },
   yourself: { en: "You", zh: "您" },
+  you: { en: "you", zh: "您" },
   withAssistant: { en: "The assistant", zh: "助手" },
   comma: { en: ", ", zh: "、" },
   bookTitle: { en: "Title of the book", zh: "书名" },

@@ -11,6 +11,7 @@ export const texts = defineTexts({
   shortageModel: { en: "Choose another model", zh: "换一个模型" },
   shortageRules: { en: "Look at the rules", zh: "查看规则" },
   shortageRoom: { en: "Change the room for the answer", zh: "调整留给回答的空间" },
+  unready: { en: "Still being prepared: {what}. You can write and ask meanwhile.", zh: "仍在准备：{what}。期间可以照常写作和提问。" },
   rulesOut: { en: { one: "{n} rule is left out here: this model has no room for it.", other: "{n} rules are left out here: this model has no room for them." }, zh: "这里有 {n} 条规则没有用上：这个模型的空间放不下。" },
   rulesOutAdvice: { en: "They were learned or are about the book as a whole; rules that you wrote yourself all stay. Shorten or switch off some, give rules a larger share in the inspector, or choose a model that reads more.", zh: "它们是学到的规则或作品的总体说明；您自己写的规则都保留。可以缩短或关闭一些规则，在检查器里给规则更大的份额，或换一个能读更多的模型。" },
   rulesOutWhich: { en: "Show which ones", zh: "看看是哪些" },

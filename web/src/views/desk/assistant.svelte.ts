@@ -175,10 +175,10 @@ export class Assistant {
       provider: this.provider || undefined,
     };
     this.stream = new EventStream("/projects/{project}/write", { project: story.id }, request);
-    const sent = context.otherPlace ? null : context.prompt; // another place is only looked at
+    const sent = context.otherPlace ? null : context.settle(); // another place is only looked at
     try {
       for await (const event of this.stream.read()) if (turn === this.turn) this.take(event.data as WritingEvent);
-      if (sent) context.sent = sent;
+      if (sent) context.sent = await sent;
     } catch (error) {
       if (turn === this.turn) this.problem = error instanceof Problem ? error.message : String(error);
       this.isOffline = error instanceof Offline;

@@ -27,7 +27,6 @@ export const texts = defineTexts({
   tester: { en: "one who tests", zh: "检验者" },
   greeting: { en: "How it begins; the others stay as alternatives", zh: "如何开场；其余的作为备选保留" },
   noGreeting: { en: "With nothing; you speak first", zh: "不用开场白，您先说" },
-  you: { en: "you", zh: "您" },
   cancel: { en: "Cancel", zh: "取消" },
   start: { en: "Start", zh: "开始" },
   say: { en: "Say something; @ says who answers, and everybody hears it", zh: "说点什么；@ 指定谁来回答，大家都能听到" },

@@ -3,7 +3,7 @@ import { t, type Text } from "../../i18n/index.svelte";
 import { story } from "../../story.svelte";
 import { texts } from "./texts";
 
-const KINDS: Record<string, Text> = { ...texts, synopsis: texts.synopses, recap: texts.recaps, search: texts.passages, editor: texts.around, pinned: texts.history, lore: texts.lorebook };
+const KINDS: Record<string, Text> = { ...texts, synopsis: texts.synopses, recap: texts.recaps, search: texts.passages, editor: texts.around, pinned: texts.history, lore: texts.lorebook, participants: texts.persona, absent: texts.persona, mode: texts.turn, skill: texts.input };
 
 /** Return what sources of a kind are called. */
 export function labelSource(kind: string): string {
