@@ -370,7 +370,7 @@ def test_lines_that_make_no_sense_are_refused_and_the_chat_goes_on(chat: Chat) -
     assert "There is no command called 'brunch'. Did you mean branch?" in chat.told
     assert "/again" in chat.told
     assert "not text in UTF-8" in chat.told
-    assert "Nobody has replied yet." in chat.told
+    assert "Nobody has replied here yet." in chat.told
     assert "1. Writer: /slash" in chat.room.run("history", "show", "Coast", "Pier")
 
 
@@ -985,6 +985,15 @@ def test_undo_says_where_a_change_was_taken_back_elsewhere(chat: Chat, monkeypat
     assert "That was taken back elsewhere already: the correction of message 2." in chat.told
     assert "Something else was changed" not in chat.told
     assert "Taken back from message 1 on: Well?" in chat.told
+
+
+def test_a_line_that_the_mode_lets_nobody_answer_says_whom_one_can_ask(chat: Chat) -> None:
+    both = ("--with", "Mara", "--with", "Hope Tarn", "--mode", "group", "--role", "choice=hand")
+    assert chat.run(*both, lines="Well?\n/again Mara\n") == "Mara Venn: It was me.\n"
+    hint = "The mode group asks nobody to answer this. To ask somebody: /again NAME"
+    assert chat.told.count(hint) == 1
+    chat.run("--with", "Mara", "--with", "Hope Tarn", "--mode", "quiz", lines="@Mara +1\nWho?\n@Zed?\n")
+    assert "asks nobody" not in chat.told
 
 
 def test_a_swipe_among_one_reply_says_how_to_get_another(chat: Chat) -> None:

@@ -411,6 +411,18 @@ def test_where_several_cards_tell_circumstances_each_says_whose_card_it_is(pier:
     assert "[Circumstances of the conversation: A forge at noon.]" in pier.inspect(two).prompt
 
 
+def test_a_single_card_among_several_says_whom_it_describes(pier: ProjectHandle, tmp_path: Path) -> None:
+    import_card(pier, tmp_path, description="You keep the light.", scenario="A pier at night.")
+    pier.participants.add("Cole", persona="Cole is a cook.")
+    pier.conversations.start(("Ann", "Mara", "Cole"), title="Talk")
+    for speaker in ("Cole", "Mara"):
+        prompt = ask(pier, speaker, additional_input="Well?").prompt
+        assert "[Mara Venn]\nYou keep the light." in prompt
+        assert "[Circumstances of the conversation, by the card of Mara Venn: A pier at night.]" in prompt
+    pier.conversations.start(("Ann", "Mara"), title="Two")
+    assert "[Mara Venn]\n" not in ask(pier, "Mara", "Two", additional_input="Well?").prompt
+
+
 def test_the_last_message_is_the_last_one_that_the_speaker_heard(pier: ProjectHandle, tmp_path: Path) -> None:
     start_group(pier, tmp_path)
     pier.participants.edit_card("Bo", post_history="Last: {{lastMessage}}.")

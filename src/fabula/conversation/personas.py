@@ -71,7 +71,8 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
     attendance = conversations.attendances.get(request.conversation_id) or Attendance()
     project_id, language = request.project_id, source_request.language
     present = sorted((find_name(view, one), one) for one in attendance.present)
-    if present and _has_names(request, conversations):
+    has_names = _has_names(request, conversations)
+    if present and has_names:
         absent = sorted((find_name(view, one), one) for one in attendance.find_absent())
         names = join_names([people.name_of(one) for _, one in sorted([*present, *absent])])
         yield Fragment(
@@ -105,9 +106,10 @@ def offer_personas(source_request: SourceRequest, view: View) -> Iterable[Fragme
         people, owners, except_for=speaker.id if speaker is not None and is_between_two else ""
     )
     described = [owner for owner in owners if owner.card.is_described or owner.id in seen]
+    is_named = has_names or len(described) > 1  # else another who speaks would read the description as their own
     characters = join_names([name for name, one in present if not is_player(one)]).render(language)
     for owner in described:
-        yield from offer_public_parts(owner, project_id, language, macros, is_named=len(described) > 1)
+        yield from offer_public_parts(owner, project_id, language, macros, is_named=is_named)
         raw = seen.get(owner.id, "")
         text = macros.expand(raw, char=characters, find_text=owner.card.find_text).strip()
         if text:

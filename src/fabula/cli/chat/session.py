@@ -31,7 +31,14 @@ from fabula.conversation.participants import conv_key, strip_revision
 from fabula.core.errors import Code, FabulaError
 from fabula.core.messages import Sentence, is_word, join_names, message
 from fabula.text.lookup import fold_name
-from fabula.workspace.chat import Announced, MessageStored, PromptHandedOver, ReplyFailed, ReplyStored
+from fabula.workspace.chat import (
+    Announced,
+    MessageStored,
+    PromptHandedOver,
+    ReplyFailed,
+    ReplyStored,
+    SpeakerEvent,
+)
 from fabula.workspace.chat.mentions import list_called_names
 from fabula.workspace.conversations import LAST_WORD
 
@@ -93,6 +100,7 @@ class ChatSession:
                 prompt_file=prompt_file,
             )
         self._told_macros: set[str] = set()
+        self._has_response = False
 
     @property
     def has_failed(self) -> bool:
@@ -210,6 +218,9 @@ class ChatSession:
             self.id, text, speaker=self.me, audience=audience, document_id=self.document_id, model=self.choice
         )
         self.run_turn(said)
+        if not self._has_response:
+            mode = self.project.chat.get(self.id).mode
+            self.tell(message("The mode {mode} asks nobody to answer this. To ask somebody: /again NAME", mode=mode))
 
     def run_turn(self, events: ChatEvents, *, instead_of: str = "", goes_on_from: str = "") -> None:
         """Show a turn to its end, and take the answers that a person pastes; one that is none leaves them out."""
@@ -248,10 +259,12 @@ class ChatSession:
 
     def _run_events(self, events: ChatEvents) -> None:
         self.changes.clear()
+        self._has_response = False  # somebody answered, or something else was told
         self.printer.begin()
         try:
             asyncio.run(self._show(events))
         except KeyboardInterrupt:
+            self._has_response = True
             self.printer.stop()
             if self.printer.has_text:
                 self.tell(message("Stopped. What was received is kept; /more lets it go on, and /swipe asks anew."))
@@ -264,6 +277,8 @@ class ChatSession:
         async with aclosing(events):
             async for event in events:
                 self.has_said = True  # a message that is refused says nothing
+                is_note = isinstance(event, MessageStored) and bool(event.notes)  # which says why nobody answers
+                self._has_response |= is_note or isinstance(event, PromptHandedOver | SpeakerEvent | Announced)
                 if isinstance(event, PromptHandedOver):
                     self.tell_unknown_macros(event.unknown_macros)
                 self.printer.show(event)
@@ -282,7 +297,7 @@ class ChatSession:
             one for one in self.read_path() if one.final and get_kind(one) is MessageKind.REPLY and self.may_see(one)
         ]
         if not replies:
-            raise invalid_request("Nobody has replied yet. Say something first.")
+            raise invalid_request("Nobody has replied here yet. Say something, or ask somebody: /again NAME")
         return replies[-1]
 
     def is_heard(self, said: Message) -> bool:
