@@ -265,6 +265,15 @@ def test_models_are_the_projects_of_the_caller(server: RunningServer) -> None:
         assert list(client.models.list()) == []
 
 
+def test_a_place_answers_nobody_and_the_refusal_says_what_it_is(server: RunningServer, harbour: Workspace) -> None:
+    harbour.project("Harbour").codex.add("The Pier", kind="location")
+    body = {"model": "fabula/Harbour/the pier", "messages": [{"role": "user", "content": "Hello"}]}
+    with server.client() as client:
+        for refused in (client.get(f"/v1/models/{body['model']}"), client.post("/v1/chat/completions", json=body)):
+            assert (refused.status_code, refused.json()["error"]["code"]) == (404, "STORE_NOT_FOUND")
+            assert "The Pier is no character (location)" in refused.json()["error"]["message"]
+
+
 def test_langchain_talks_to_a_character(server: RunningServer, model: ModelServer) -> None:
     from langchain_openai import ChatOpenAI
     from pydantic import SecretStr

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fabula.access.edits import list_people
-from fabula.codex import Codex
+from fabula.codex import Codex, Entry
 from fabula.conversation.cards import CardTexts
 from fabula.conversation.participants import (
     Participant,
@@ -310,7 +310,8 @@ def _explain_namesakes(name: str) -> Sentence:
 def resolve_participant(view: View, reading: ReadTransaction, name: str) -> Participant:
     """Return the participant that a spelling means; for a character of the codex, the one that it would become."""
     codex = view.snapshot(Codex)
-    characters = [one for one in (codex.entries if codex is not None else ()) if one.type == "character"]
+    entries = codex.entries if codex is not None else ()
+    characters = [one for one in entries if one.type == "character"]
     try:
         ident = find_participant(view, reading, name)
     except FabulaError:
@@ -319,6 +320,8 @@ def resolve_participant(view: View, reading: ReadTransaction, name: str) -> Part
         if match_named(known, name):  # more than one
             raise
         things = [*(NamedThing(one.id, one.names) for one in characters), *known]
+        if not match_named(things, name):
+            _check_character(entries, name)
         ident = find_named(things, name, what=message("participant or character")).id
     else:
         return get_participant(reading, ident)
@@ -330,6 +333,21 @@ def resolve_participant(view: View, reading: ReadTransaction, name: str) -> Part
         aliases=entry.names[1:],
         persona=persona.render(view.project.language),
     )
+
+
+def _check_character(entries: Sequence[Entry], name: str) -> None:
+    """Refuse a name that an entry has which is no character, with its type."""
+    others = {one.id: one for one in entries if one.type != "character"}
+    for meant in match_named([NamedThing(one.id, one.names) for one in others.values()], name)[:1]:
+        raise FabulaError(
+            Code.STORE_NOT_FOUND,
+            message(
+                "{name} is no character ({kind}), so it does not speak. Name a character, or add a participant of this "
+                "name first. Nothing was changed.",
+                name=others[meant.id].name,
+                kind=others[meant.id].type,
+            ),
+        )
 
 
 def load_account_names(store: Store, user: str) -> AccountNames:
