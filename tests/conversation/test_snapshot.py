@@ -10,8 +10,8 @@ from sqlalchemy import Row, Table
 
 from fabula.conversation import edits
 from fabula.conversation.model import MAX_SNAPSHOT_MESSAGES, Conversations, Message, MessageKind
-from fabula.conversation.snapshot import load_conversations
-from fabula.conversation.tables import messages
+from fabula.conversation.snapshot import load_conversations, load_newest_messages
+from fabula.conversation.tables import conversations, messages
 from fabula.manuscript import projects
 from fabula.store.queries import RowQuery
 from fabula.store.store import Store
@@ -182,6 +182,16 @@ def test_of_a_long_conversation_only_the_end_is_read(coast: Store, read_counts: 
     snapshot = load(coast)
     assert list_texts(snapshot) == [f"{n}" for n in range(5_000, 6_000)]
     assert sum(read_counts) < 2_000
+
+
+def test_all_of_a_long_conversation_is_read_in_parts(coast: Store, read_counts: list[int]) -> None:
+    add_messages(coast, *(user_message(f"{n}") for n in range(3_000)))
+    read_counts.clear()
+    with coast.read(project=P) as reading:
+        (row,) = reading.rows(conversations, conversations.c.id == "talk")
+        path = load_newest_messages(reading, "talk", row.leaf_id, 20_000)
+    assert [message.content for message in path][2:] == [f"{n}" for n in range(3_000)]
+    assert max(read_counts) <= 1_000
 
 
 def test_a_path_among_many_branches_is_found_without_reading_them_all(coast: Store, read_counts: list[int]) -> None:

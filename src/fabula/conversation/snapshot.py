@@ -28,7 +28,8 @@ from fabula.store.queries import RowQuery
 from fabula.store.rows import read_struct
 from fabula.store.transaction import ReadTransaction
 
-_FIRST_BATCH, _MIN_BATCH = 256, 16  # rows read at a time; more when most rows are on the path
+# rows read at a time, more when most rows are on the path; never so many that the collector of cycles goes through all
+_FIRST_BATCH, _MIN_BATCH, _MAX_BATCH = 256, 16, 1000
 _IN_CONVERSATION = messages.c.conversation_id == bindparam("conversation")
 _BATCH = RowQuery(
     messages,
@@ -107,7 +108,7 @@ def load_newest_messages(
             if row.id == next_id and len(path) < limit:
                 path.append(read_struct(Message, row))
                 next_id = row.parent_id
-        batch = min(max(4 * (len(path) - length), _MIN_BATCH), limit)
+        batch = min(max(4 * (len(path) - length), _MIN_BATCH), limit, _MAX_BATCH)
     return tuple(reversed(path))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import subprocess
@@ -19,7 +20,7 @@ from fabula.search.index import disk_cache as cache
 from fabula.search.index.index import SearchIndex
 from fabula.search.index.inverted_index import count_postings
 from fabula.search.index.passages import DocumentText, cut_into_passages
-from fabula.search.model import Query
+from fabula.search.model import Passage, Query, SearchDocument
 from fabula.workspace.read_only import open_view
 from tests.manuscript.stories import PROJECT, ask, chapter, filler, story
 
@@ -175,6 +176,15 @@ def test_reading_and_writing_the_file_give_way_after_each_document() -> None:
     assert [*known] == [document.id for document in documents]
     assert ways.count("written") > len(documents)
     assert ways.count("read") >= len(documents)
+
+
+def test_the_digest_of_a_long_conversation_sets_off_no_collection_of_cycles() -> None:
+    passages = tuple(Passage(f"history:{number}", f"Message {number}.", "") for number in range(20_000))
+    document = SearchDocument("talk:long", passages)
+    gc.collect()
+    before = gc.get_stats()[0]["collections"]
+    assert len(cache._digest(document)) == 32
+    assert gc.get_stats()[0]["collections"] - before <= 1
 
 
 def _file_instead_of_folder(folder: Path) -> None:

@@ -253,6 +253,26 @@ def test_more_and_longer_questions_than_allowed_are_left_out(
     assert all(map(str.isprintable, questions)), "nothing that steers a terminal or turns a line round"
 
 
+@pytest.mark.parametrize(
+    "text", ["it went over the moor and the moor went on, " * 4_500, "雨一直下在荒原上，" * 22_000, "it rained. " * 90]
+)
+def test_a_chapter_of_one_sentence_or_without_names_is_asked_about_once_and_within_bounds(
+    text: str, store: Store, library: ProjectViews, model_server: ModelServer
+) -> None:
+    with store.write(project="p") as tx:
+        documents.add(tx, "Three", document_id="three", text=text)
+    model_server.script = answer("What of the moor in the rain?", "荒原上的雨下了多久？")
+    project = Workspace(store).project("p")
+    for _ in range(2):
+        result = project.assemble(project.request(document_id="three", perspective="reader", window=6000))
+        project._continuity.flush()  # type: ignore[union-attr]
+        run_due(store, library)
+    assert list_jobs(store)[JOB].state is JobState.DONE
+    (prompt,) = list_asked(model_server)
+    assert len(prompt) < 8000 * 8
+    assert "What of the moor" not in result.prompt
+
+
 def test_a_model_that_does_not_answer_rests_and_no_prompt_warns(
     store: Store, library: ProjectViews, book: ProjectHandle, model_server: ModelServer
 ) -> None:

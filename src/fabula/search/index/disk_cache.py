@@ -134,8 +134,8 @@ def _log_error(path: Path, error: Exception) -> str | Sentence:
 
 
 def _digest(document: SearchDocument) -> str:
-    """A digest of the texts of a document."""
-    texts = [(passage.title, passage.text) for passage in document.passages]
+    """A digest of the texts of a document. They are one flat list: pairs would set off the collector of cycles."""
+    texts = [text for passage in document.passages for text in (passage.title, passage.text)]
     return blake2b(msgspec.msgpack.encode(texts), digest_size=16).hexdigest()
 
 
