@@ -249,7 +249,7 @@ def test_a_new_project_has_the_language_of_the_program_or_of_its_title(
     assert [read_language(one) for one in ("又一本", "Harbour", "Pier", "Quay")] == ["zh", "en", "zh", "en"]
 
 
-def test_what_a_save_would_bring_is_told_in_the_language_of_its_project(
+def test_a_save_and_the_jobs_of_a_project_are_told_in_the_language_of_the_project(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("FABULA_LANGUAGE")
@@ -259,4 +259,7 @@ def test_what_a_save_would_bring_is_told_in_the_language_of_its_project(
     room.run("save", "雾港", "fog.fabula")
     said = room.run("load", "fog.fabula", "--yes")
     assert "1 个文档" in said
+    assert find_english(said) == []
+    said = room.run("jobs", "list", "2")
+    assert "已花费" in said
     assert find_english(said) == []
