@@ -247,3 +247,19 @@ def test_a_new_project_has_the_language_of_the_program_or_of_its_title(
     room.run("new", "Pier")
     room.run("new", "Quay", "--language", "en")
     assert [read_language(one) for one in ("又一本", "Harbour", "Pier", "Quay")] == ["zh", "en", "zh", "en"]
+
+
+def test_a_save_and_the_jobs_of_a_project_are_told_in_the_language_of_the_project(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FABULA_LANGUAGE")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    (room.folder / "雾港.md").write_text("# 灯\n\n雾落在港口。", "utf-8")
+    room.run("import", "雾港.md")
+    room.run("save", "雾港", "fog.fabula")
+    said = room.run("load", "fog.fabula", "--yes")
+    assert "1 个文档" in said
+    assert find_english(said) == []
+    said = room.run("jobs", "list", "2")
+    assert "已花费" in said
+    assert find_english(said) == []

@@ -13,7 +13,7 @@ from typer import Argument, Option
 from fabula.cli.commands import CommandGroup
 from fabula.cli.opening import open_project, open_workspace
 from fabula.cli.options import IDS, JSON, PROJECT, STORE
-from fabula.cli.output import format_time, print_json, render, say
+from fabula.cli.output import format_time, print_json, render, say, use_project_language
 from fabula.cli.progress import show_progress
 from fabula.cli.tables import Column, print_table
 from fabula.cli.value_names import name_value
@@ -45,6 +45,8 @@ def list_jobs(
     """
     with open_workspace(store, runs_jobs=False) as workspace:
         found = workspace.list_jobs(project, states=state or (), limit=limit)
+    if project is not None:
+        use_project_language(found[0].project.language)
     if as_json:
         from fabula.workspace.schemas.jobs import describe_project_jobs
 

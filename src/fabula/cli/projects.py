@@ -280,6 +280,7 @@ def load(
     with open_workspace(store) as workspace:
         with show_progress(message("Reading {title}", title=path.name)) as progress:
             found = workspace.inspect_save(path, language=current_language(), progress=progress)
+        use_project_language(found.language)
         replaced = "" if replace is None else find_project(workspace, replace).view.project.title
         if as_json and dry_run:
             print_json(found)

@@ -36,3 +36,16 @@ def test_a_list_of_capitalised_words_is_looked_up_to_a_bound(monkeypatch: pytest
 def test_ordinary_words_before_a_name_are_left_out() -> None:
     text = "we met " + "Monday " * 3 + "Annabel there"
     assert [text[start:end] for start, end in find_unknown_names(text, "en", [], [])] == ["Annabel"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("谁都明白，不管代价如何，话总要说出口了。", []),
+        ("夜里一片宁静，窗外白云飘过，河边柳树成行，远处传来雷声。", []),
+        ("门开了，叶凡走了进来。", ["叶凡"]),
+        ("赵云道：“是我。”", ["赵云"]),
+    ],
+)
+def test_a_chinese_word_of_the_dictionary_is_no_name_unless_it_speaks(text: str, names: list[str]) -> None:
+    assert [text[start:end] for start, end in find_unknown_names(text, "zh", [], [])] == names

@@ -3,6 +3,9 @@
 A page is too short to learn its names from how often they occur, as `extraction` does with a book. So this module
 reports words that look like a name and occur nowhere in the known texts. Only the few candidates are looked up in
 these: a whole book is neither joined nor cut into words.
+
+The Chinese dictionary tags most words that begin with a surname as names, 明白 and 宁静 too. A name that somebody makes
+up is not in it, so a short word of the dictionary counts only where it speaks or has a title.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from itertools import takewhile
 from operator import itemgetter
 
 from fabula.text.names.surnames import DOUBLE_SURNAMES, SURNAMES
-from fabula.text.segmenter import load_segmenter
+from fabula.text.segmenter import find_tag, load_segmenter
 from fabula.text.word_boundaries import contains_word
 
 Span = tuple[int, int]
@@ -25,6 +28,7 @@ _NO_NAMES = (
     "September October November December Christmas Easter God Lord English French German Sir Madam Mr Mrs Miss Dr"
 )
 _CAPITALISED_WORDS = frozenset(_NO_NAMES.split())
+_PERSON_FOLLOWS = re.compile("(?:[轻低高大冷沉笑忙]声?)?[说道问答喊曰]|先生|小姐|姑娘|老师|夫人|公子")
 MAX_LOOKUPS = 1_000  # words of a text that are looked up in all texts
 _POSSESSIVE = re.compile(r"['’]s?$")
 
@@ -96,7 +100,8 @@ def _find_chinese(text: str) -> Iterator[Span]:
             start = start if name else at
             name += word
         else:
-            if 2 <= len(name) <= 4 and (name[0] in SURNAMES or name[:2] in DOUBLE_SURNAMES):
+            is_named = 2 <= len(name) <= 4 and (name[0] in SURNAMES or name[:2] in DOUBLE_SURNAMES)
+            if is_named and (len(name) > 2 or not find_tag(name) or _PERSON_FOLLOWS.match(text, start + len(name))):
                 yield start, start + len(name)
             name = word if tag.startswith("nr") else ""
             start = at
