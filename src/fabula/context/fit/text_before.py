@@ -53,9 +53,9 @@ def fit_window(
         if count >= NEVER_FITS:
             detail = message("far more than fits")
         elif window.begin > window.paragraphs.starts[0]:  # only a part of the text was counted
-            detail = message("at least {count} tokens left out", count=count)
+            detail = message("at least {count:,} tokens left out", count=count)
         else:
-            detail = message("{count} tokens left out", count=count)
+            detail = message("{count:,} tokens left out", count=count)
         selection.outcomes.append((window, Reason.SHORTENED, cut.tokens, detail))
         selection.truncated_layers.add(Layer.IMMEDIATE)
     else:
