@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
@@ -369,7 +370,10 @@ def test_an_empty_file_makes_no_project(desk: Desk) -> None:
 
 def list_children(pid: int) -> list[int]:
     """The processes that a process has started."""
-    stats = [path.read_text().rsplit(")", 1) for path in Path("/proc").glob("[0-9]*/stat") if path.exists()]
+    stats: list[list[str]] = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended meanwhile
+            stats.append(path.read_text().rsplit(")", 1))
     return [int(name.split()[0]) for name, rest in stats if int(rest.split()[1]) == pid]
 
 

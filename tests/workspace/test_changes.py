@@ -370,6 +370,16 @@ def test_an_undo_names_nothing_by_its_id(workspace: Workspace) -> None:
     assert f"synopsis changed: {chapter.title}. It was changed or used since: “Rain.”." in refused.value.sentence
 
 
+def test_an_undo_shows_no_offsets(workspace: Workspace) -> None:
+    project = workspace.project("Coast")
+    chapter = project.chapters.list_chapters()[0]
+    project.codex.add("Zed", kind="character", since=f"{chapter.id}@40")
+    project.chapters.write(chapter.id, "Another text.")
+    details = workspace.undo().step.details
+    assert details
+    assert not [one for one in details if (one.before or "").isdecimal() or (one.after or "").isdecimal()]
+
+
 def test_a_change_is_called_by_the_name_of_what_it_changed_however_that_was_named(workspace: Workspace) -> None:
     project = workspace.project("Coast")
     mara, chapter = project.codex.find("Mara Venn"), project.chapters.list_chapters()[0]

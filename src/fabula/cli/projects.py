@@ -136,7 +136,8 @@ def import_manuscript(
         elif language in list_languages():
             use_project_language(language)
         is_known = into is not None or language in list_languages() or has_chosen_language()
-        with show_progress(message("Importing {file}", file=path.name) if is_known else path.name) as progress:
+        shown = path.resolve().name  # also of the folder that is called `.`
+        with show_progress(message("Importing {file}", file=shown) if is_known else shown) as progress:
             report = workspace.import_manuscript(path, into=into, title=title, language=language, progress=progress)
         imported = find_project(workspace, report.project_id).view.project
         name = name_project(workspace, report.project_id)

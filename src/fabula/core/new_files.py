@@ -23,7 +23,11 @@ def create_temporary(path: Path, *, prefix: str) -> tuple[Path, BinaryIO]:
         raise OSError(errno.EINVAL, NOT_A_FILE)  # a pipe or a device would be replaced by a file
     temporary = path.parent / f"{prefix}{token_hex(8)}.part"
     binary = getattr(os, "O_BINARY", 0)  # of Windows
-    handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | binary, 0o666)  # the system applies the umask
+    try:
+        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | binary, 0o666)  # the system applies the umask
+    except OSError as error:
+        error.filename = str(path)  # the name that a person gave
+        raise
     with suppress(OSError):
         temporary.chmod(S_IMODE(path.stat().st_mode))
     return temporary, os.fdopen(handle, "w+b")

@@ -44,6 +44,7 @@ _NAME_COLUMNS = ("title", "name", "text", "document_id", "entry_id", "id")
 _MAX_NAME = 40
 _SHOWN_AREAS = {"project", "manuscript", "codex", "constraints", "memory", "profile", "settings", "presets", "lorebook"}
 _HIDDEN_COLUMNS = {"id", "series_id", "book_order", "parent_id", "made", "changed", "at", "place"}
+_POSITION_ENDINGS = ("_document", "_offset")  # of columns that hold an id, and a place in a text
 _MAX_DETAILS = 3
 _CONTEXT = 15  # characters around a change that a detail shows
 _MAX_DETAIL = 60
@@ -365,8 +366,10 @@ def _describe(reading: ReadTransaction, row_changes: Sequence[RowChange]) -> Ite
                 yield UndoDetail(name=change.name, before=before, after=after), 1
                 continue
             for column, value in change.old.items():
+                if column in _HIDDEN_COLUMNS or column.endswith(_POSITION_ENDINGS):
+                    continue
                 old, new = _show_value(value), _show_value(now._mapping[column])
-                if column not in _HIDDEN_COLUMNS and old is not None and new is not None and old != new:
+                if old is not None and new is not None and old != new:
                     edits = find_edits(new, old)
                     before = _cut(new, edits[0].start, edits[0].old_end)
                     after = _cut(old, edits[0].new_start, edits[0].new_end)

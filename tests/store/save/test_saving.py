@@ -287,6 +287,7 @@ def test_a_place_that_cannot_be_written_to_is_refused_in_words(place: str, tmp_p
     with pytest.raises(FabulaError) as refused:
         save_project(store, "mine", tmp_path / place)
     assert_says(refused.value, Code.STORE_READ_ONLY)
+    assert ".part" not in str(refused.value)  # a name that nobody gave
     assert sorted(tmp_path.rglob("*")) == before
     assert (tmp_path / "pipe").is_fifo()
     store.close()
