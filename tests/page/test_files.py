@@ -85,7 +85,7 @@ def test_a_newer_version_of_the_book_changes_what_differs_after_a_preview(
     expect(page.get_by_role("status", name="What came in")).to_contain_text("chapters changed")
     assert story.chapters.find_words("kelp") == []
     page.get_by_role("button", name="Take it back").click()
-    expect(page.get_by_text("Taken back.")).to_be_visible()
+    expect(page.get_by_text("Taken back: update from newer.md")).to_be_visible()
     assert story.chapters.find_words("kelp") != []
 
 

@@ -145,7 +145,7 @@ test("the last request is that of the place where it was asked, also where its p
   const assistant = await open("one", { "POST /projects/one/write": write("Rain."), "POST /projects/one/inspect": shown });
   context.follow(place); // as the page does while one writes
   await assistant.ask(place);
-  expect(context.sent).toEqual(shown);
+  await waitFor(() => expect(context.sent).toEqual(shown));
   context.clear();
 });
 

@@ -178,7 +178,7 @@ export class Assistant {
     const sent = context.otherPlace ? null : context.settle(); // another place is only looked at
     try {
       for await (const event of this.stream.read()) if (turn === this.turn) this.take(event.data as WritingEvent);
-      if (sent) context.sent = await sent;
+      void sent?.then((prompt) => (context.sent = prompt));
     } catch (error) {
       if (turn === this.turn) this.problem = error instanceof Problem ? error.message : String(error);
       this.isOffline = error instanceof Offline;
