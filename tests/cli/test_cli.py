@@ -50,6 +50,11 @@ def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *
 # The installed program
 
 
+def test_the_command_line_is_run_as_a_module_too() -> None:
+    words = [sys.executable, "-m", "fabula", "version"]
+    assert subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout.strip() == __version__
+
+
 def test_the_installed_program_helps() -> None:
     done = subprocess.run([FABULA, "--help"], capture_output=True, text=True, check=True, timeout=30)
     for command in ("assemble", "inspect", "why", "samples"):
