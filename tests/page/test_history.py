@@ -65,6 +65,22 @@ def test_the_undo_of_a_deleted_message_brings_back_that_message(
     assert len(story.conversations.read_page(pier, limit=100).messages) == 2 * ROUNDS
 
 
+def test_what_was_found_stays_while_more_is_said_elsewhere(
+    open_page: OpenPage, story: ProjectHandle, pier: str
+) -> None:
+    page = open_page(f"#/{story.id}/history/history?with=Ann,Bo")
+    page.get_by_label("Find words in this conversation").fill("lantern")
+    page.get_by_role("button", name="Find", exact=True).click()
+    expect(page.get_by_text("0 messages found")).to_be_visible()
+    story.conversations.record(pier, "A lantern was lit.", speaker="Bo")
+    expect(page.get_by_text("1 message found")).to_be_visible()
+    story.participants.add("Cleo", persona="A diver.")
+    story.conversations.record(pier, "Nobody saw it.", speaker="Ann")
+    page.wait_for_timeout(1_000)  # in which the page hears of both
+    expect(page.get_by_text("1 message found")).to_be_visible()
+    expect(page.get_by_role("listitem").filter(has_text="lantern")).to_have_count(1)
+
+
 def test_a_recap_says_that_it_is_out_of_date_and_who_wrote_it(
     open_page: OpenPage, story: ProjectHandle, pier: str
 ) -> None:

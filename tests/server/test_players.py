@@ -92,7 +92,7 @@ def group(workspace: Workspace, model: ScriptedProvider) -> Iterator[Group]:
     say(talk, f"Listen: {HIDDEN['whisper']}.", speaker="Bo", audience=["Cleo"])
     say(talk, f"Take the {TO_MARA}.", speaker="Cleo", audience=["Mara"])
     say(talk, f"I think of {HIDDEN['draft']}.", speaker="Bo", final=False)
-    project.chat.set_mode(talk, "group", state={"secret": HIDDEN["state"]})
+    project.chat.set_mode(talk, "group", state={"last": HIDDEN["state"]})
     other = project.chat.start(["Bo", "Cleo"], title=HIDDEN["title elsewhere"]).record.id
     say(other, f"Meet me at the {HIDDEN['elsewhere']}.", speaker="Bo")
     with run_server(workspace, {"player": make_player(project, mara)}, model=model) as server:
