@@ -254,6 +254,18 @@ def test_branches_stand_as_a_tree_with_the_path_of_the_conversation(
     expect(on_path).to_contain_text(["No."])
 
 
+def test_a_book_opened_at_a_conversation_does_not_open_its_desk(open_page: OpenPage, story: ProjectHandle) -> None:
+    story.chat.start(["Mara Venn"], title="Pier")
+    page = open_page()
+    page.wait_for_load_state("networkidle")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{page.url.partition('#')[0]}#/{story.id}/talk/Pier")
+    expect(page.get_by_role("log", name="Pier")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    assert [url for url in asked if "/chapters/" in url] == []
+
+
 def test_what_a_prompt_leaves_out_of_a_conversation_is_counted_with_the_reason(
     open_page: OpenPage, story: ProjectHandle
 ) -> None:

@@ -1,6 +1,7 @@
 /** The palette and the inspector are searched in a writer's words. */
 import { fireEvent, render, screen } from "@testing-library/svelte";
-import { expect, test } from "vitest";
+import { tick } from "svelte";
+import { expect, test, vi } from "vitest";
 import { commands } from "../src/lib/commands.svelte";
 import { describeSource } from "../src/lib/prompt/sources";
 import { findFragments } from "../src/lib/prompt/find";
@@ -27,6 +28,38 @@ test("commands are found by other words too, behind those of that name", async (
     await fireEvent.input(screen.getByRole("combobox", { hidden: true }), { target: { value: words } });
     expect(screen.getAllByRole("option", { hidden: true })[0]!.textContent).toContain(name);
   }
+  remove();
+});
+
+test("the key opens the palette again right after it was closed, before the browser tells that it is", async () => {
+  const ran = vi.fn();
+  const remove = commands.add([{ id: "variant-1", label: () => "Take this variant: 2", run: ran }]);
+  commands.isOpen = true;
+  render(Palette);
+  const dialog = screen.getByRole<HTMLDialogElement>("dialog", { hidden: true });
+  const openAgain = async () => {
+    commands.isOpen = !commands.isOpen; // what the key does
+    await tick();
+    await fireEvent(dialog, new Event("close")); // of the time before: a browser sends it in a task of its own
+    expect(dialog.open).toBe(true);
+    expect(commands.isOpen).toBe(true);
+  };
+
+  await fireEvent(dialog, new Event("cancel")); // Escape
+  dialog.open = false;
+  await openAgain();
+  for (const times of [1, 2]) {
+    const input = screen.getByRole("combobox", { hidden: true });
+    await fireEvent.input(input, { target: { value: "Take this variant: 2" } });
+    await fireEvent.keyDown(input, { key: "Enter" });
+    expect(ran).toHaveBeenCalledTimes(times);
+    expect(dialog.open).toBe(false);
+    await openAgain();
+  }
+
+  dialog.open = false;
+  await fireEvent(dialog, new Event("close")); // something else has closed it
+  expect(commands.isOpen).toBe(false);
   remove();
 });
 
