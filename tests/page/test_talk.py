@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from fabula.workspace.project import ProjectHandle
 from tests.page.conftest import OpenPage
@@ -260,6 +261,12 @@ def test_a_book_opened_at_a_conversation_does_not_open_its_desk(open_page: OpenP
     page.wait_for_load_state("networkidle")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
+
+    def send_late(route: Route) -> None:
+        time.sleep(1)  # in which the book is loaded
+        route.continue_()
+
+    page.route(re.compile("/assets/Talk"), send_late)
     page.goto(f"{page.url.partition('#')[0]}#/{story.id}/talk/Pier")
     expect(page.get_by_role("log", name="Pier")).to_be_visible()
     page.wait_for_load_state("networkidle")
