@@ -41,11 +41,11 @@ def test_a_chapter_that_is_changed_elsewhere_while_it_is_edited_says_so_and_offe
     open_page: OpenPage, story: ProjectHandle
 ) -> None:
     before = story.chapters.read("ch-06").text
-    page = open_chapter(open_page, story)
+    page, other = open_chapter(open_page, story), open_chapter(open_page, story)
+    show_end(other)
     keep_unsaved(page)
     type_at_end(page, " She left.")
-    other = open_chapter(open_page, story)
-    type_at_end(other, " She stayed.")
+    type_at_end(other, " She stayed.")  # before the first window has tried to save, also on a busy machine
     wait_saved(other)
     expect(page.get_by_role("alert")).to_contain_text("changed elsewhere while you write here")
     page.keyboard.type(" For good.")  # what is typed goes on
