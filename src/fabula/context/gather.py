@@ -34,7 +34,6 @@ log = logging.getLogger("fabula.context")
 
 # Errors that a source may raise about the request: they refuse it.
 _REFUSALS = frozenset({Code.CURSOR_INVALID, Code.DOCUMENT_STALE, Code.DOCUMENT_UNKNOWN, Code.SKILL_UNKNOWN})
-_FRAGMENT_ALONE = {Fragment}
 _NOTHING: tuple[Fragment, ...] = ()  # what many sources answer to most requests
 _MAX_HANGING = 8  # calls of one source that may hang before it is not asked any more
 
@@ -218,11 +217,9 @@ class Gatherer:
             return fragments
         if len(fragments) > limit:
             raise FabulaError(Code.FRAGMENT_INVALID, message("more than {limit} fragments", limit=limit))
-        kinds = {*map(type, fragments)}
-        if kinds != _FRAGMENT_ALONE:
-            for kind in kinds:
-                if not issubclass(kind, Fragment):
-                    raise FabulaError(Code.FRAGMENT_INVALID, message("{kind} is no fragment", kind=kind.__name__))
+        for kind in set(map(type, fragments)):
+            if kind is not Fragment and not issubclass(kind, Fragment):
+                raise FabulaError(Code.FRAGMENT_INVALID, message("{kind} is no fragment", kind=kind.__name__))
         return fragments
 
     def _start(self, source: Source, source_request: SourceRequest, view: View) -> _Call:
